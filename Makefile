@@ -1,0 +1,54 @@
+# Two commands do all the set-up: `make up` runs every engine, `make test` runs the tests.
+PYTHON ?= python3
+BIN := .venv/bin
+PROTOS := $(wildcard proto/plyd/v1/*.proto)
+PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models
+GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
+	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
+
+.PHONY: help up test test-slow check proto freeze bench clean
+
+help: ## list the commands
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+up: .venv/up ## install if needed, then run every engine, each in its own daemon
+	$(BIN)/plyd up
+
+test: .venv/dev ## install if needed, then run the tests
+	$(BIN)/python -m pytest
+
+test-slow: .venv/dev ## the tests that take longer
+	$(BIN)/python -m pytest -m slow
+
+check: .venv/dev ## lint, types, schema, generated code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(PACKAGES)
+	$(BIN)/buf lint proto
+	$(BIN)/buf breaking proto --against proto/frozen.binpb
+	@rm -rf .venv/fresh && mkdir -p .venv/fresh
+	@$(GENERATE) --python_out=.venv/fresh --grpc_python_out=.venv/fresh --mypy_out=quiet:.venv/fresh --mypy_grpc_out=quiet:.venv/fresh $(PROTOS)
+	@for f in $$(cd .venv/fresh && find . -name '*_pb2*'); do cmp -s .venv/fresh/$$f proto/$$f || { echo "stale: proto/$$f; run 'make proto'"; exit 1; }; done
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+proto: .venv/dev ## generate proto/plyd/v1/*_pb2* from the schema
+	$(GENERATE) --python_out=proto --grpc_python_out=proto --mypy_out=quiet:proto --mypy_grpc_out=quiet:proto $(PROTOS)
+
+freeze: .venv/dev ## take the schema as it is for what later changes must not break
+	$(BIN)/buf build proto --exclude-source-info -o proto/frozen.binpb
+
+bench: .venv/up ## speed figures
+	$(BIN)/plyd bench
+
+.venv/up: pyproject.toml hatch_build.py
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/dev: .venv/up
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@
+
+clean: ## remove what the other commands made
+	rm -rf .venv .links dist

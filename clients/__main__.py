@@ -1,0 +1,5 @@
+"""`python -m plyd.clients` is `plyd`."""
+
+from plyd.clients.cli import main
+
+main(prog_name="plyd")

@@ -1,0 +1,312 @@
+"""`AsyncEngineClient`: the client for asyncio, call by call the twin of `EngineClient`."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from plyd.clients.core import (
+    CHANNEL_OPTIONS,
+    WINDOW,
+    Call,
+    Position,
+    Report,
+    Retry,
+    Settings,
+    State,
+    Window,
+    Wish,
+    go_command,
+    is_final,
+    settled,
+)
+from plyd.clients.errors import Unavailable, from_rpc_error
+from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
+
+
+class AsyncEngineClient:
+    """Calls one daemon from asyncio. Close it, or use it in an `async with`. See EngineClient for the settings."""
+
+    def __init__(self, target: str, game: str = "", variant: str = "", **settings: float) -> None:
+        self.settings = Settings(target, game, variant, **settings)
+        self._channel = grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
+        self._engine: Any = engine_pb2_grpc.EngineServiceStub(self._channel)
+        self._rules: Any = rules_pb2_grpc.RulesServiceStub(self._channel)
+        self._health: Any = health_pb2_grpc.HealthStub(self._channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Hang up; calls under way end."""
+        await self._channel.close()
+
+    async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
+        """Return once the daemon says SERVING; raise Unavailable if it does not in time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while True:
+                    with contextlib.suppress(grpc.RpcError):
+                        reply = await self._health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True)
+                        if reply.status == health_pb2.HealthCheckResponse.SERVING:
+                            return
+                    await asyncio.sleep(0.02)
+        raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
+
+    async def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:  # noqa: ASYNC109
+        """Who answers there."""
+        response: engine_pb2.DescribeResponse = await self._unary(self._engine, self.settings.describe(timeout))
+        return response
+
+    async def search(
+        self,
+        position: str | Position = "",
+        moves: Sequence[str] = (),
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        **wish: Any,
+    ) -> Report:
+        """The final report of a search. `wish` is what Wish takes: seconds, nodes, depth, lines, options, ..."""
+        asked = self.settings.position(position, moves)
+        response = await self._unary(self._engine, self.settings.search("Search", asked, Wish(**wish), timeout))
+        report: Report = response.report
+        return report
+
+    async def analyze(
+        self,
+        position: str | Position = "",
+        moves: Sequence[str] = (),
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        **wish: Any,
+    ) -> AsyncGenerator[Report, None]:
+        """Reports as the search goes on, the last one final. Close the generator to stop early."""
+        call = self.settings.search("Analyze", self.settings.position(position, moves), Wish(**wish), timeout)
+        retry, is_begun = self.settings.retry(), False
+        while True:
+            stream = self._engine.Analyze(call.request, timeout=call.timeout)
+            try:
+                async for response in stream:
+                    is_begun = True
+                    yield response.report
+                return
+            except grpc.RpcError as error:
+                if is_begun:
+                    raise from_rpc_error(error, self.settings.target) from None
+                await asyncio.sleep(retry.delay_after(error))
+            finally:
+                stream.cancel()
+
+    async def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "AsyncGame":
+        """A game that the engine follows from move to move; use it in an `async with`."""
+        game = AsyncGame(self._engine, self.settings)
+        await game.begin(self.settings.position(position, moves), options)
+        return game
+
+    async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
+        """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
+        batch = "\n".join(positions).encode()
+        [response] = [response async for _, response in self.evaluate_batches([batch], with_moves=with_moves)]
+        return response
+
+    async def evaluate_batches(
+        self, batches: Iterable[bytes] | AsyncIterable[bytes], *, as_text: bool = False, with_moves: bool = False
+    ) -> AsyncGenerator[tuple[bytes, engine_pb2.EvaluateResponse], None]:
+        """Each batch with its answer, in order, many on the way at once. Survives a daemon that restarts."""
+        outbox = AsyncOutbox()
+
+        async def fill() -> None:
+            async with aclosing(_aiter(batches)) as source:
+                async for lines in source:
+                    await outbox.add(self.settings.batch(lines, as_text=as_text, with_moves=with_moves))
+
+        filling = asyncio.ensure_future(fill())
+        filling.add_done_callback(lambda _: outbox.end())
+        retry = self.settings.retry()
+        try:
+            while True:
+                stream = self._engine.Evaluate(outbox.stream())
+                try:
+                    async for response in stream:
+                        retry = self.settings.retry()
+                        yield outbox.answered().lines, response
+                    await filling
+                    return
+                except grpc.RpcError as error:
+                    await asyncio.sleep(retry.delay_after(error))
+                finally:
+                    stream.cancel()
+        finally:
+            filling.cancel()
+
+    async def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:  # noqa: ASYNC109
+        """The start of a game, with chance's opening moves made."""
+        state: State = (await self._unary(self._rules, self.settings.new_game(start, seed, timeout))).state
+        return state
+
+    async def inspect(
+        self,
+        position: str | Position = "",
+        moves: Sequence[str] = (),
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> State:
+        """Everything the rules say about a position."""
+        call = self.settings.inspect(self.settings.position(position, moves), timeout)
+        state: State = (await self._unary(self._rules, call)).state
+        return state
+
+    async def apply(
+        self,
+        position: str | Position,
+        *moves: str,
+        with_chance: bool = False,
+        seed: int | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> State:
+        """The state after moves, and after chance's answer if asked for."""
+        call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
+        state: State = (await self._unary(self._rules, call)).state
+        return state
+
+    async def _unary(self, stub: Any, call: Call) -> Any:
+        retry: Retry = self.settings.retry()
+        while True:
+            try:
+                return await getattr(stub, call.method)(call.request, timeout=call.timeout)
+            except grpc.RpcError as error:
+                await asyncio.sleep(retry.delay_after(error))
+
+
+class AsyncGame:
+    """One game on one stream. What the engine learned about one move serves for the next."""
+
+    state: State
+
+    def __init__(self, stub: Any, settings: Settings) -> None:
+        self._target = settings.target
+        self._stream = stub.Play()
+        self._last_id = 0
+
+    async def begin(self, position: Position, options: dict[str, str]) -> None:
+        """Say where the game begins."""
+        await self._change(new_game=engine_pb2.NewGameCommand(position=position, options=options))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the game; a search that runs is given up."""
+        self._stream.cancel()
+
+    async def moves(self, *moves: str) -> State:
+        """Play moves, all or none."""
+        return await self._change(moves=engine_pb2.MovesCommand(moves=moves))
+
+    async def take_back(self, plies: int = 1) -> State:
+        """Take moves back, all or none."""
+        return await self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
+
+    async def go(self, *, ponder: bool = False, **wish: Any) -> AsyncIterator[Report]:
+        """Search; reports as it goes on, the last one final. Plays nothing."""
+        number = await self._send(go=go_command(Wish(**wish), ponder))
+        while True:
+            response = await self._reply(number)
+            yield response.report
+            if is_final(response):
+                return
+
+    async def best(self, **wish: Any) -> Report:
+        """The final report of a search."""
+        return [report async for report in self.go(**wish)][-1]
+
+    async def stop(self) -> None:
+        """Ask the search that runs to end; its final report comes from `go`."""
+        await self._send(stop=engine_pb2.StopCommand())
+
+    async def _change(self, **command: Any) -> State:
+        self.state = (await self._reply(await self._send(**command))).state
+        return self.state
+
+    async def _send(self, **command: Any) -> int:
+        self._last_id += 1
+        number = self._last_id
+        try:
+            await self._stream.write(engine_pb2.PlayRequest(id=number, **command))
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._target) from None
+        return number
+
+    async def _reply(self, number: int) -> engine_pb2.PlayResponse:
+        """The next reply to a command; replies to earlier ones, which nobody waits for, are passed over."""
+        try:
+            while (response := await self._stream.read()) is not grpc.aio.EOF:
+                if response.id == number:
+                    return settled(response, self._target)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._target) from None
+        raise Unavailable(f"{self._target} ended the game")
+
+
+class AsyncOutbox:
+    """Feeds batches to one stream after another, as they come."""
+
+    def __init__(self) -> None:
+        self._window = Window()
+        self._changed = asyncio.Event()
+
+    async def add(self, request: engine_pb2.EvaluateRequest) -> None:
+        """Put a batch in, once there is room."""
+        await self._until(lambda: len(self._window.unsent) < WINDOW)
+        self._window.unsent.append(request)
+        self._changed.set()
+
+    def end(self) -> None:
+        """Nothing more will be put in."""
+        self._window.is_closed = True
+        self._changed.set()
+
+    def answered(self) -> engine_pb2.EvaluateRequest:
+        """The batch that the next answer belongs to."""
+        self._changed.set()
+        return self._window.in_flight.popleft()
+
+    async def stream(self) -> AsyncIterator[engine_pb2.EvaluateRequest]:
+        """Requests for a new stream: those without an answer, then the rest as they come."""
+        window = self._window
+        number = window.begin()
+        while True:
+            await self._until(lambda: window.stream != number or window.can_send or window.is_done)
+            if window.stream != number or window.is_done:
+                return
+            self._changed.set()
+            yield window.send()
+
+    async def _until(self, condition: Any) -> None:
+        while not condition():
+            self._changed.clear()
+            await self._changed.wait()
+
+
+async def _aiter(source: Iterable[bytes] | AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+    """Any iterable as an asynchronous one."""
+    if isinstance(source, AsyncIterable):
+        async for item in source:
+            yield item
+    else:
+        for item in source:
+            yield item

@@ -1,0 +1,45 @@
+"""The program `plyd`: one group of commands, each loaded only when it is used."""
+
+from importlib import import_module
+from importlib.metadata import version
+
+import click
+
+COMMANDS = {
+    "up": "plyd.servers.cli:up",
+    "serve": "plyd.servers.cli:serve",
+    "solve": "plyd.clients.solve:solve",
+    "bench": "plyd.clients.bench:bench",
+    "health": "plyd.clients.health:health",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named by module, so that `plyd solve` never waits for what `plyd serve` needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Every command, in the order a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("plyd"), prog_name="plyd")
+def main() -> None:
+    """Game engines as daemons: ask over gRPC what to play, get an answer in time.
+
+    \b
+    plyd up                                  run every engine
+    echo "b 2 2 0 0 0 0" | plyd solve        what is this 2x3 position worth?
+    """
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""`EngineClient`: an engine somewhere else, as if it were here."""
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from plyd.clients.core import (
+    CHANNEL_OPTIONS,
+    WINDOW,
+    Call,
+    Position,
+    Report,
+    Retry,
+    Settings,
+    State,
+    Window,
+    Wish,
+    go_command,
+    is_final,
+    settled,
+)
+from plyd.clients.errors import PlydError, TimedOut, Unavailable, from_rpc_error
+from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
+
+
+class EngineClient:
+    """Calls one daemon. Safe to share between threads; close it, or use it in a `with`.
+
+    `game` may stay empty with a daemon of one game. A daemon that is away for up to `retry_seconds` is waited for.
+    `timeout` is how many seconds an answer may take, beyond the time given to a search.
+    """
+
+    def __init__(self, target: str, game: str = "", variant: str = "", **settings: float) -> None:
+        self.settings = Settings(target, game, variant, **settings)
+        self._channel = grpc.insecure_channel(target, CHANNEL_OPTIONS)
+        self._engine = engine_pb2_grpc.EngineServiceStub(self._channel)
+        self._rules = rules_pb2_grpc.RulesServiceStub(self._channel)
+        self._health: Any = health_pb2_grpc.HealthStub(self._channel)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up; calls under way end."""
+        self._channel.close()
+
+    def wait_until_ready(self, timeout: float = 60.0) -> None:
+        """Return once the daemon says SERVING; raise Unavailable if it does not in time."""
+        end = time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0:
+            with contextlib.suppress(grpc.RpcError):
+                reply = self._health.Check(health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=True)
+                if reply.status == health_pb2.HealthCheckResponse.SERVING:
+                    return
+            time.sleep(min(0.02, max(0.0, left)))
+        raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
+
+    def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:
+        """Who answers there."""
+        response: engine_pb2.DescribeResponse = self._unary(self._engine, self.settings.describe(timeout))
+        return response
+
+    def search(
+        self, position: str | Position = "", moves: Sequence[str] = (), *, timeout: float | None = None, **wish: Any
+    ) -> Report:
+        """The final report of a search. `wish` is what Wish takes: seconds, nodes, depth, lines, options, ..."""
+        asked = self.settings.position(position, moves)
+        response = self._unary(self._engine, self.settings.search("Search", asked, Wish(**wish), timeout))
+        report: Report = response.report
+        return report
+
+    def analyze(
+        self, position: str | Position = "", moves: Sequence[str] = (), *, timeout: float | None = None, **wish: Any
+    ) -> Iterator[Report]:
+        """Reports as the search goes on, the last one final. Close the iterator to stop early."""
+        call = self.settings.search("Analyze", self.settings.position(position, moves), Wish(**wish), timeout)
+        retry, is_begun = self.settings.retry(), False
+        while True:
+            stream = self._engine.Analyze(call.request, timeout=call.timeout)
+            try:
+                for response in stream:
+                    is_begun = True
+                    yield response.report
+                return
+            except grpc.RpcError as error:
+                if is_begun:
+                    raise from_rpc_error(error, self.settings.target) from None
+                time.sleep(retry.delay_after(error))
+            finally:
+                stream.cancel()
+
+    def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "Game":
+        """A game that the engine follows from move to move; use it in a `with`."""
+        return Game(self._engine, self.settings, self.settings.position(position, moves), options)
+
+    def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
+        """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
+        batch = "\n".join(positions).encode()
+        [(_, response)] = self.evaluate_batches([batch], with_moves=with_moves)
+        return response
+
+    def evaluate_batches(
+        self, batches: Iterable[bytes], *, as_text: bool = False, with_moves: bool = False
+    ) -> Iterator[tuple[bytes, engine_pb2.EvaluateResponse]]:
+        """Each batch with its answer, in order, many on the way at once. Survives a daemon that restarts."""
+        requests = (self.settings.batch(lines, as_text=as_text, with_moves=with_moves) for lines in batches)
+        outbox = Outbox(requests)
+        retry = self.settings.retry()
+        try:
+            while True:
+                stream = self._engine.Evaluate(outbox.stream())
+                try:
+                    for response in stream:
+                        retry = self.settings.retry()
+                        yield outbox.answered().lines, response
+                    outbox.check()
+                    return
+                except grpc.RpcError as error:
+                    outbox.check()
+                    time.sleep(retry.delay_after(error))
+                finally:
+                    stream.cancel()
+        finally:
+            outbox.close()
+
+    def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:
+        """The start of a game, with chance's opening moves made."""
+        state: State = self._unary(self._rules, self.settings.new_game(start, seed, timeout)).state
+        return state
+
+    def inspect(self, position: str | Position = "", moves: Sequence[str] = (), timeout: float | None = None) -> State:
+        """Everything the rules say about a position."""
+        call = self.settings.inspect(self.settings.position(position, moves), timeout)
+        state: State = self._unary(self._rules, call).state
+        return state
+
+    def apply(
+        self,
+        position: str | Position,
+        *moves: str,
+        with_chance: bool = False,
+        seed: int | None = None,
+        timeout: float | None = None,
+    ) -> State:
+        """The state after moves, and after chance's answer if asked for."""
+        call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
+        state: State = self._unary(self._rules, call).state
+        return state
+
+    def _unary(self, stub: Any, call: Call) -> Any:
+        retry: Retry = self.settings.retry()
+        while True:
+            try:
+                return getattr(stub, call.method)(call.request, timeout=call.timeout)
+            except grpc.RpcError as error:
+                time.sleep(retry.delay_after(error))
+
+
+class Game:
+    """One game on one stream. What the engine learned about one move serves for the next."""
+
+    def __init__(
+        self, stub: engine_pb2_grpc.EngineServiceStub, settings: Settings, position: Position, options: dict[str, str]
+    ) -> None:
+        self._target = settings.target
+        self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
+        self._replies = stub.Play(iter(self._commands.get, None))
+        self._last_id = 0
+        self.state = self._change(new_game=engine_pb2.NewGameCommand(position=position, options=options))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the game; a search that runs is given up."""
+        self._commands.put(None)
+        self._replies.cancel()
+
+    def moves(self, *moves: str) -> State:
+        """Play moves, all or none."""
+        return self._change(moves=engine_pb2.MovesCommand(moves=moves))
+
+    def take_back(self, plies: int = 1) -> State:
+        """Take moves back, all or none."""
+        return self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
+
+    def go(self, *, ponder: bool = False, **wish: Any) -> Iterator[Report]:
+        """Begin to search; reports as it goes on, the last one final. Plays nothing."""
+        number = self._send(go=go_command(Wish(**wish), ponder))
+        return self._reports(number)
+
+    def best(self, **wish: Any) -> Report:
+        """The final report of a search."""
+        *_, last = self.go(**wish)
+        return last
+
+    def stop(self) -> None:
+        """Ask the search that runs to end; its final report comes from `go`. Any thread may call this."""
+        self._send(stop=engine_pb2.StopCommand())
+
+    def _change(self, **command: Any) -> State:
+        self.state = self._reply(self._send(**command)).state
+        return self.state
+
+    def _send(self, **command: Any) -> int:
+        self._last_id += 1
+        self._commands.put(engine_pb2.PlayRequest(id=self._last_id, **command))
+        return self._last_id
+
+    def _reports(self, number: int) -> Iterator[Report]:
+        while True:
+            response = self._reply(number)
+            yield response.report
+            if is_final(response):
+                return
+
+    def _reply(self, number: int) -> engine_pb2.PlayResponse:
+        """The next reply to a command; replies to earlier ones, which nobody waits for, are passed over."""
+        try:
+            for response in self._replies:
+                if response.id == number:
+                    return settled(response, self._target)
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self._target) from None
+        raise Unavailable(f"{self._target} ended the game")
+
+
+class Outbox:
+    """Feeds batches to one stream after another, from a thread that reads them as they come."""
+
+    def __init__(self, requests: Iterable[engine_pb2.EvaluateRequest]) -> None:
+        self._window = Window()
+        self._changed = threading.Condition()
+        self._failure: BaseException | None = None
+        threading.Thread(target=self._fill, args=(requests,), daemon=True).start()
+
+    def stream(self) -> Iterator[engine_pb2.EvaluateRequest]:
+        """Requests for a new stream: those without an answer, then the rest as they come."""
+        with self._changed:
+            number = self._window.begin()
+            self._changed.notify_all()
+        return self._requests(number)
+
+    def answered(self) -> engine_pb2.EvaluateRequest:
+        """The batch that the next answer belongs to."""
+        with self._changed:
+            request = self._window.in_flight.popleft()
+            self._changed.notify_all()
+            return request
+
+    def check(self) -> None:
+        """Raise what went wrong while batches were read, if anything did."""
+        if self._failure:
+            raise self._failure
+
+    def close(self) -> None:
+        """Send nothing more."""
+        with self._changed:
+            self._window.is_closed = True
+            self._window.unsent.clear()
+            self._window.begin()
+            self._window.unsent.clear()
+            self._changed.notify_all()
+
+    def _requests(self, number: int) -> Iterator[engine_pb2.EvaluateRequest]:
+        window = self._window
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: window.stream != number or window.can_send or window.is_done)
+                if window.stream != number or window.is_done:
+                    return
+                request = window.send()
+                self._changed.notify_all()
+            yield request
+
+    def _fill(self, requests: Iterable[engine_pb2.EvaluateRequest]) -> None:
+        window = self._window
+        try:
+            for request in requests:
+                with self._changed:
+                    self._changed.wait_for(lambda: window.is_closed or len(window.unsent) < WINDOW)
+                    if window.is_closed:
+                        return
+                    window.unsent.append(request)
+                    self._changed.notify_all()
+        except BaseException as error:
+            self._failure = error
+        with self._changed:
+            window.is_closed = True
+            self._changed.notify_all()
+
+
+__all__ = ["EngineClient", "Game", "PlydError", "Report", "State", "TimedOut"]

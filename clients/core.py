@@ -1,0 +1,186 @@
+"""What the sync and the async client share: requests built, time-outs decided, retries counted. Does no I/O."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from plyd.clients.errors import PlydError, from_code, from_rpc_error
+from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
+
+Report = search_pb2.Report
+State = position_pb2.State
+Position = position_pb2.Position
+
+CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", 64 << 20),
+    ("grpc.max_send_message_length", 64 << 20),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.use_local_subchannel_pool", 1),  # two clients are two connections, as a caller would think
+]
+ANSWER_SECONDS = 10.0  # beyond a search's own time, before a call is given up
+RETRY_SECONDS = 5.0  # how long a daemon may be away before a call fails
+WINDOW = 8  # batches sent and not yet answered
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: the stub's method, the message, and the time-out in seconds."""
+
+    method: str
+    request: Any
+    timeout: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a client fills in for its caller."""
+
+    target: str
+    game: str = ""
+    variant: str = ""
+    timeout: float = ANSWER_SECONDS
+    retry_seconds: float = RETRY_SECONDS
+
+    def position(self, position: str | Position, moves: Sequence[str]) -> Position:
+        """A position message, from text or from a message and further moves."""
+        if isinstance(position, str):
+            return Position(game=self.game, variant=self.variant, start=position, moves=moves)
+        whole = Position()
+        whole.CopyFrom(position)
+        whole.moves.extend(moves)
+        return whole
+
+    def search(self, method: str, position: Position, wish: "Wish", timeout: float | None) -> Call:
+        """A Search or Analyze call."""
+        request: Any = engine_pb2.SearchRequest if method == "Search" else engine_pb2.AnalyzeRequest
+        message = request(position=position, limits=wish.limits(), options=wish.options, max_lines=wish.lines)
+        if timeout is None and wish.seconds is not None:
+            timeout = wish.seconds + self.timeout
+        return Call(method, message, timeout)
+
+    def describe(self, timeout: float | None) -> Call:
+        """A Describe call."""
+        return Call("Describe", engine_pb2.DescribeRequest(game=self.game), timeout or self.timeout)
+
+    def new_game(self, start: str, seed: int | None, timeout: float | None) -> Call:
+        """A NewGame call."""
+        request = rules_pb2.NewGameRequest(game=self.game, variant=self.variant, start=start, seed=seed)
+        return Call("NewGame", request, timeout or self.timeout)
+
+    def inspect(self, position: Position, timeout: float | None) -> Call:
+        """An Inspect call."""
+        return Call("Inspect", rules_pb2.InspectRequest(position=position), timeout or self.timeout)
+
+    def apply(
+        self, position: Position, moves: Sequence[str], with_chance: bool, seed: int | None, timeout: float | None
+    ) -> Call:
+        """An Apply call."""
+        request = rules_pb2.ApplyRequest(position=position, moves=moves, with_chance=with_chance, seed=seed)
+        return Call("Apply", request, timeout or self.timeout)
+
+    def batch(self, lines: bytes, *, as_text: bool, with_moves: bool) -> engine_pb2.EvaluateRequest:
+        """One message of an Evaluate stream."""
+        form = engine_pb2.ANSWER_FORM_TEXT if as_text else engine_pb2.ANSWER_FORM_NUMBERS
+        return engine_pb2.EvaluateRequest(
+            game=self.game, variant=self.variant, lines=lines, form=form, with_moves=with_moves
+        )
+
+    def retry(self) -> "Retry":
+        """A new count of tries."""
+        return Retry(self.target, self.retry_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller wants of a search; None is the daemon's default."""
+
+    seconds: float | None = None
+    remaining_seconds: float | None = None
+    increment_seconds: float = 0.0
+    nodes: int | None = None
+    depth: int | None = None
+    lines: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def limits(self) -> search_pb2.Limits:
+        """The limits as a message."""
+        limits = search_pb2.Limits(nodes=self.nodes, depth=self.depth)
+        if self.seconds is not None:
+            limits.move_time_ms = round(self.seconds * 1000)
+        if self.remaining_seconds is not None:
+            limits.clock.remaining_ms = round(self.remaining_seconds * 1000)
+            limits.clock.increment_ms = round(self.increment_seconds * 1000)
+        return limits
+
+
+class Retry:
+    """Decides after each failed try whether to try again, and when."""
+
+    def __init__(self, target: str, patience_seconds: float) -> None:
+        self._target = target
+        self._left = patience_seconds
+        self._delay = 0.05
+
+    def delay_after(self, error: grpc.RpcError) -> float:
+        """Seconds to wait before the next try; raises what the error means if there is to be none."""
+        if error.code() is not grpc.StatusCode.UNAVAILABLE or self._left <= 0:
+            raise from_rpc_error(error, self._target) from None
+        delay = min(self._delay, self._left)
+        self._left -= delay
+        self._delay = min(self._delay * 2, 1.0)
+        return delay
+
+
+class Window:
+    """Batches under way: not yet sent, or sent and not yet answered. A broken stream loses none of them."""
+
+    def __init__(self) -> None:
+        self.unsent: deque[engine_pb2.EvaluateRequest] = deque()
+        self.in_flight: deque[engine_pb2.EvaluateRequest] = deque()
+        self.is_closed = False
+        self.stream = 0
+
+    @property
+    def can_send(self) -> bool:
+        """Whether there is a batch to send and room for it."""
+        return bool(self.unsent) and len(self.in_flight) < WINDOW
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to send and nothing more will come."""
+        return self.is_closed and not self.unsent
+
+    def begin(self) -> int:
+        """Number of a new stream, on which whatever has no answer yet is sent again."""
+        self.unsent.extendleft(reversed(self.in_flight))
+        self.in_flight.clear()
+        self.stream += 1
+        return self.stream
+
+    def send(self) -> engine_pb2.EvaluateRequest:
+        """The next batch, now in flight."""
+        self.in_flight.append(self.unsent.popleft())
+        return self.in_flight[-1]
+
+
+def settled(response: engine_pb2.PlayResponse, target: str) -> engine_pb2.PlayResponse:
+    """A reply in a game, or the exception that it stands for."""
+    if response.WhichOneof("reply") == "error":
+        raise from_code(response.error.code, response.error.message, target)
+    return response
+
+
+def is_final(response: engine_pb2.PlayResponse) -> bool:
+    """Whether a reply is the last one to its command."""
+    return response.WhichOneof("reply") != "report" or response.report.final
+
+
+def go_command(wish: Wish, ponder: bool) -> engine_pb2.GoCommand:
+    """The command to search; options belong to the game as a whole."""
+    if wish.options:
+        raise PlydError("options are set for a whole game; give them to play()")
+    return engine_pb2.GoCommand(limits=wish.limits(), max_lines=wish.lines, ponder=ponder)

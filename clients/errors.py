@@ -1,0 +1,104 @@
+"""What can go wrong with a call, as one tree:
+
+PlydError
+├── Unavailable       no daemon answers there, or it shuts down
+├── TimedOut          the answer did not come within the timeout
+├── InvalidRequest    the daemon could not use what it was sent; `field` says which part
+├── UnknownGame       that daemon does not serve the game
+├── NotSupported      that engine cannot do this
+├── Overloaded        no search slot was free; `retry_seconds` says when to try again
+├── Cancelled         the call was cancelled from this side
+└── DaemonFault       the daemon failed; its log says more
+"""
+
+from typing import Any
+
+import grpc
+from google.rpc.error_details_pb2 import BadRequest, RetryInfo
+from google.rpc.status_pb2 import Status
+
+DETAILS_KEY = "grpc-status-details-bin"
+
+
+class PlydError(Exception):
+    """Anything that can go wrong with a call."""
+
+    field = ""
+    retry_seconds = 0.0
+
+
+class Unavailable(PlydError):
+    """No daemon answers there, or it shuts down."""
+
+
+class TimedOut(PlydError):
+    """The answer did not come within the timeout."""
+
+
+class InvalidRequest(PlydError):
+    """The daemon could not use what it was sent."""
+
+
+class UnknownGame(PlydError):
+    """That daemon does not serve the game."""
+
+
+class NotSupported(PlydError):
+    """That engine cannot do this."""
+
+
+class Overloaded(PlydError):
+    """No search slot was free."""
+
+
+class Cancelled(PlydError):
+    """The call was cancelled from this side."""
+
+
+class DaemonFault(PlydError):
+    """The daemon failed."""
+
+
+ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
+    grpc.StatusCode.UNAVAILABLE: Unavailable,
+    grpc.StatusCode.DEADLINE_EXCEEDED: TimedOut,
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
+    grpc.StatusCode.OUT_OF_RANGE: InvalidRequest,
+    grpc.StatusCode.FAILED_PRECONDITION: InvalidRequest,
+    grpc.StatusCode.NOT_FOUND: UnknownGame,
+    grpc.StatusCode.UNIMPLEMENTED: NotSupported,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
+    grpc.StatusCode.CANCELLED: Cancelled,
+}
+
+
+def from_rpc_error(error: Any, target: str) -> PlydError:
+    """The exception that says what a gRPC error means."""
+    code, message = error.code(), error.details() or ""
+    kind = ERRORS.get(code, DaemonFault)
+    if kind is Unavailable:
+        message = f"no daemon answers at {target}: {message}"
+    elif kind is TimedOut:
+        message = f"no answer from {target} in time"
+    elif kind is DaemonFault:
+        message = f"{target} failed with {code.name}: {message}"
+    mapped = kind(message)
+    for key, value in error.trailing_metadata() or ():
+        if key == DETAILS_KEY:
+            _read_details(mapped, value)
+    return mapped
+
+
+def from_code(code: int, message: str, target: str) -> PlydError:
+    """The exception that says what a CommandError in a game means."""
+    status = next((status for status in grpc.StatusCode if status.value[0] == code), grpc.StatusCode.UNKNOWN)
+    return ERRORS.get(status, DaemonFault)(f"{message} (at {target})" if status not in ERRORS else message)
+
+
+def _read_details(error: PlydError, data: bytes) -> None:
+    for detail in Status.FromString(data).details:
+        fault, retry = BadRequest(), RetryInfo()
+        if detail.Unpack(fault) and fault.field_violations:
+            error.field = fault.field_violations[0].field
+        elif detail.Unpack(retry):
+            error.retry_seconds = retry.retry_delay.ToTimedelta().total_seconds()

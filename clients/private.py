@@ -1,0 +1,68 @@
+"""A daemon of one's own: started on a Unix socket in a private folder, used, and stopped."""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from types import TracebackType
+from typing import Self
+
+from plyd.clients.errors import Unavailable
+
+START_SECONDS = 120.0  # a first start compiles kernels
+
+
+class PrivateDaemon:
+    """A daemon for one process only; in a `with`, `target` is where it answers.
+
+    It watches its stdin, a pipe that we hold, so it goes when we go, even if we are killed.
+    """
+
+    def __init__(self, *games: str) -> None:
+        self._games = games
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.mkdtemp(prefix="plyd-")
+        self.target = f"unix:{self._folder}/socket"
+        self._errors = tempfile.TemporaryFile()
+        command = [sys.executable, "-m", "plyd.clients", "serve", *self._games, "--listen", self.target]
+        self._process = subprocess.Popen(
+            [*command, "--with-stdin", "--log-level", "warning", "--log-format", "human"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,  # a Ctrl-C in the terminal is for the client; it then ends the daemon
+        )
+        try:
+            self._wait()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.terminate()
+        with contextlib.suppress(BrokenPipeError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._errors.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _wait(self) -> None:
+        """Return once it says that it serves."""
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline().startswith(b"serving"):
+            self._process.wait(15)
+            self._errors.seek(0)
+            said = self._errors.read().decode(errors="replace").strip()
+            raise Unavailable(f"a private daemon for {' '.join(self._games)} did not start: {said}")

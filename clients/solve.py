@@ -1,0 +1,97 @@
+"""`plyd solve`: 2x3 queries on stdin, answers on stdout."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+import click
+
+GAME = "2584-2x3"
+READ_BYTES = 1 << 18
+LONGEST_LINE = 1 << 12  # bytes; what is longer is malformed, and is cut so that it cannot fill the memory
+
+
+@click.command(short_help="Answer 2x3 queries from stdin.")
+@click.option("--connect", metavar="ADDRESS", help="Use the daemon at HOST:PORT or unix:PATH, not one of our own.")
+@click.option("--moves", is_flag=True, help="Add the best move to each before-state's value.")
+@click.option("--strict", is_flag=True, help="Stop at the first malformed line.")
+@click.option("--banner", is_flag=True, help="Begin with the four lines of the original program, for its judges.")
+def solve(connect: str | None, moves: bool, strict: bool, banner: bool) -> None:
+    """Answer queries about 2584 on a 2x3 board, one a line, until end of file.
+
+    A query is b (before: the player is to move) or a (after: a tile is to drop) and the index of each of the six
+    cells, row by row: 0 empty, 1 2 3 4 5 ... for the tiles 1 2 3 5 8 ..., up to 33. The answer is "= v": the points
+    still to be expected under best play, or "= -1" if the position cannot occur.
+
+    A malformed line is told on stderr and answered "= -1", so that answers stay aligned; the exit status is then 1.
+    Without --connect a private daemon is started, and stopped at the end.
+
+    \b
+    $ echo "b 2 2 0 0 0 0" | plyd solve --moves
+    = 1422.339261 right
+    """
+    from plyd.clients.errors import PlydError
+    from plyd.clients.private import PrivateDaemon
+
+    if banner:
+        sys.stdout.write("2584-Solver: " + " ".join(["plyd", *sys.argv[1:]]) + "\n\n")
+        sys.stdout.flush()
+    try:
+        with contextlib.ExitStack() as stack:
+            target = connect or stack.enter_context(PrivateDaemon(GAME)).target
+            status = answer(target, moves=moves, strict=strict, banner=banner)
+    except PlydError as error:
+        raise click.ClickException(str(error)) from None
+    except BrokenPipeError:  # whoever read our answers has enough
+        status = 0
+    except KeyboardInterrupt:
+        status = 130
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    os._exit(status)  # a thread may still wait for input that nobody wants
+
+
+def answer(target: str, *, moves: bool, strict: bool, banner: bool) -> int:
+    """Answer stdin on stdout; the exit status."""
+    from plyd.clients.client import EngineClient
+
+    line, status = 1, 0
+    with EngineClient(target, GAME) as client:
+        client.describe()
+        if banner:
+            write(b"solver is initialized.\n\n")
+        for batch, response in client.evaluate_batches(read_batches(0), as_text=True, with_moves=moves):
+            text = response.text
+            if response.errors:
+                status = 1
+                errors = response.errors[:1] if strict else response.errors
+                if strict:
+                    text = b"".join(text.splitlines(keepends=True)[: errors[0].answer])
+                sys.stderr.writelines(f"line {line + error.line}: {error.message}\n" for error in errors)
+            write(text)
+            if status and strict:
+                break
+            line += batch.count(b"\n")
+    return status
+
+
+def read_batches(file: int) -> Iterator[bytes]:
+    """Whole lines as they come: one if somebody types, thousands if there are thousands."""
+    rest = b""
+    while data := os.read(file, READ_BYTES):
+        whole, newline, tail = (rest + data).rpartition(b"\n")
+        if newline:
+            yield whole + newline
+        rest = tail
+        if len(rest) > LONGEST_LINE:
+            rest = rest[:LONGEST_LINE] + b" ... "  # malformed from here on, whatever follows
+    if rest:
+        yield rest
+
+
+def write(data: bytes) -> None:
+    """Write all of it to stdout at once."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]

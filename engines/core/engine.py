@@ -1,0 +1,90 @@
+"""The engine contract: what a daemon needs to know to serve a game."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+from plyd.engines.core.errors import NotSupported
+from plyd.engines.core.options import Option, OptionValue
+from plyd.engines.core.rules import Rules
+from plyd.engines.core.search import Searcher
+
+
+class Capability(Enum):
+    """Something an engine may be able to do beyond searching for a player's move."""
+
+    EVALUATE = "evaluate"
+    EXACT = "exact"
+    ENVIRONMENT = "environment"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Learned weights: their name and the SHA-256 of their file."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What an engine says of itself; the schema's EngineInfo has the same fields, with more words."""
+
+    game: str
+    title: str
+    summary: str
+    position_notation: str
+    position_examples: tuple[str, ...]
+    move_notation: str
+    move_examples: tuple[str, ...]
+    node_meaning: str
+    min_rows: int
+    max_rows: int
+    min_columns: int
+    max_columns: int
+    options: tuple[Option, ...] = ()
+    capabilities: frozenset[Capability] = frozenset()
+    model: Model | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line of a batch that could not be read: its number and its answer's, both from 0, and what is wrong."""
+
+    line: int
+    answer: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Values of a batch, one for each line that is not empty: as numbers (NaN for none) or as text."""
+
+    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    moves: tuple[str, ...] = ()
+    text: bytes = b""
+    errors: tuple[BadLine, ...] = ()
+
+
+class Engine(ABC):
+    """One game and who plays it. Shared by all callers, so whatever it holds after `warm_up` stays as it is."""
+
+    card: Card
+    variants: Mapping[str, Rules]
+    """Rulebooks by variant, the default one first."""
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Load and compile all that a search needs, so that the first request is as quick as the next."""
+
+    @abstractmethod
+    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
+        """A new searcher; every option of the card has a value."""
+
+    def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002
+        """Values of many positions, one a line. For engines with the capability EVALUATE."""
+        raise NotSupported(f"{self.card.game} does not evaluate batches of positions; use Search")

@@ -1,0 +1,91 @@
+"""Everything that can be wrong with a request, as one tree:
+
+    EngineError
+    ├── BadInput            what the caller sent cannot be used
+    │   ├── BadPosition     a position's text, or a variant
+    │   ├── BadMove         a move's text, or a move that is not legal
+    │   ├── BadOption       an option's name or value
+    │   ├── BadLimit        a limit out of its range
+    │   ├── BadBatch        a batch too large
+    │   └── BadCommand      a command that makes no sense now
+    ├── UnknownGame         a game that is not served here
+    ├── NotSupported        something this engine cannot do
+    ├── Overloaded          no search slot in time
+    └── ShuttingDown        the daemon is on its way out
+
+A message quotes the value and says what was allowed.
+"""
+
+
+class EngineError(Exception):
+    """Anything that can be wrong with a request."""
+
+    field = ""  # path of the request field at fault, if one is
+
+
+class BadInput(EngineError):
+    """What the caller sent cannot be used."""
+
+
+class BadPosition(BadInput):
+    """A position's text cannot be read, or its variant does not exist."""
+
+    field = "position.start"
+
+
+class BadMove(BadInput):
+    """A move cannot be read, or is not legal where it was made."""
+
+    field = "position.moves"
+
+
+class BadOption(BadInput):
+    """An option does not exist, or its value is not allowed."""
+
+    field = "options"
+
+
+class BadLimit(BadInput):
+    """A limit is out of its range."""
+
+    field = "limits"
+
+
+class BadBatch(BadInput):
+    """A batch of positions is too large."""
+
+    field = "lines"
+
+
+class BadCommand(BadInput):
+    """A command makes no sense at this point."""
+
+    field = "command"
+
+
+class UnknownGame(EngineError):
+    """The game is not served here."""
+
+    field = "position.game"
+
+
+class NotSupported(EngineError):
+    """This engine cannot do that."""
+
+
+class Overloaded(EngineError):
+    """No search slot came free in time, or too many are waiting."""
+
+    def __init__(self, message: str, retry_seconds: float) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds
+
+
+class ShuttingDown(EngineError):
+    """The daemon is on its way out."""
+
+
+def quoted(text: str, longest: int = 60) -> str:
+    """The text in double quotes, cut if long, with nothing in it that could spoil a terminal."""
+    shown = text if len(text) <= longest else text[:longest] + "..."
+    return '"' + "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown) + '"'

@@ -1,0 +1,61 @@
+"""Options of an engine: text in, values out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from plyd.engines.core.errors import BadOption, quoted
+
+OptionValue = int | float | bool | str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. Its type is that of its default; numbers have a range, words a list of choices."""
+
+    name: str
+    summary: str
+    default: OptionValue
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def read(self, text: str) -> OptionValue:
+        """The value that a text names."""
+        value = self._convert(text)
+        if value is None or not self._allows(value):
+            raise BadOption(f"option {self.name} is {quoted(text)}; allowed is {self._allowed()}")
+        return value
+
+    def _convert(self, text: str) -> OptionValue | None:
+        if isinstance(self.default, bool):
+            return {"true": True, "false": False}.get(text)
+        if isinstance(self.default, str):
+            return text
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            return None
+
+    def _allows(self, value: OptionValue) -> bool:
+        if isinstance(value, bool):
+            return True
+        if isinstance(value, str):
+            return value in self.choices
+        return (self.minimum is None or self.minimum <= value) and (self.maximum is None or value <= self.maximum)
+
+    def _allowed(self) -> str:
+        if isinstance(self.default, bool):
+            return "true or false"
+        if isinstance(self.default, str):
+            return " or ".join(self.choices)
+        kind = "a whole number" if isinstance(self.default, int) else "a number"
+        return f"{kind} from {self.minimum:g} to {self.maximum:g}"
+
+
+def read_options(options: Sequence[Option], texts: Mapping[str, str]) -> dict[str, OptionValue]:
+    """The value of every option: what the texts say, the default for the rest."""
+    known = {option.name: option for option in options}
+    for name in texts:
+        if name not in known:
+            raise BadOption(f"unknown option {quoted(name)}; options are {', '.join(known) or 'none'}")
+    return {name: option.read(texts[name]) if name in texts else option.default for name, option in known.items()}

@@ -1,0 +1,92 @@
+"""What a 2x3 position is worth: exactly, from the solved game."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from plyd.engines.core.engine import Answers, BadLine
+from plyd.engines.core.errors import BadPosition
+from plyd.engines.fibonacci_2x3 import kernel
+from plyd.engines.fibonacci_2x3.rules import RULES
+from plyd.engines.fibonacci_2x3.tables import BASE, BOARDS, Slides, slides
+from plyd.engines.tiles.lines import LONGEST_ANSWER, read_lines, write_answers
+from plyd.engines.tiles.rulebook import SLIDES, Position
+
+SHORTEST_LINE = len("b 0 0 0 0 0 0\n")
+STATES = 1 << 18  # more canonical states than there are of either kind
+SLIDE_WORDS = np.array([list(word.ljust(5, "\0").encode()) for word in SLIDES], np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The solved game. Value tables are indexed by canonical code and hold sense only where `seen` says so."""
+
+    slides: Slides
+    seen: NDArray[np.uint8]
+    before_value: NDArray[np.float64]
+    after_value: NDArray[np.float64]
+
+    def value(self, position: Position) -> float | None:
+        """Exact expectation of a before- or after-state, or None if it cannot occur."""
+        if max(position.cells) >= BASE:
+            return None
+        state = kernel.canonical(self.code(position), self.slides)
+        if not self.seen[state] & (kernel.BEFORE if position.before else kernel.AFTER):
+            return None
+        return float((self.before_value if position.before else self.after_value)[state])
+
+    def code(self, position: Position) -> int:
+        """The number that stands for a board."""
+        code = 0
+        for index in position.cells:
+            code = code * BASE + index
+        return code
+
+    def answers(self, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:
+        """Values of a batch of `b` and `a` lines."""
+        data = np.frombuffer(lines, np.uint8)
+        most = data.size // 2 + 1  # a line that is not empty has a byte and a newline, the last one perhaps only a byte
+        letters, cells, spans = np.empty(most, np.uint8), np.empty((most, 6), np.uint8), np.empty((most, 3), np.int64)
+        count = read_lines(data, letters, cells, spans)
+        values, moves = np.empty(count), np.empty(count, np.int64)
+        kernel.look_up(
+            letters[:count],
+            cells,
+            with_moves,
+            self.slides,
+            self.seen,
+            self.before_value,
+            self.after_value,
+            values,
+            moves,
+        )
+        bad = np.flatnonzero(letters[:count] == 0)
+        errors = tuple(_bad_line(lines, int(answer), *map(int, spans[answer])) for answer in bad)
+        if as_text:
+            out = np.empty(count * LONGEST_ANSWER, np.uint8)
+            written = write_answers(values, moves, SLIDE_WORDS, out)
+            return Answers(text=out[:written].tobytes(), errors=errors)
+        words = tuple(SLIDES[m] if m >= 0 else "" for m in moves) if with_moves else ()
+        return Answers(values=values, moves=words, errors=errors)
+
+
+def solve() -> Solution:
+    """The whole game, solved."""
+    table = slides()
+    seen = np.zeros(BOARDS, np.uint8)
+    befores, afters = np.empty((2, STATES), np.int32)
+    before_ends, after_ends = np.zeros((2, kernel.MAX_SUM), np.int64)
+    largest_sum = kernel.explore(table, seen, befores, before_ends, afters, after_ends)
+    assert largest_sum > 0, "a bucket of the solver is too small"
+    before_value, after_value = np.empty(BOARDS), np.empty(BOARDS)
+    kernel.value_all(table, largest_sum, befores, before_ends, afters, after_ends, before_value, after_value)
+    return Solution(table, seen, before_value, after_value)
+
+
+def _bad_line(lines: bytes, answer: int, line: int, first: int, end: int) -> BadLine:
+    text = lines[first:end].decode("utf-8", "backslashreplace")
+    try:
+        RULES.parse(text)
+    except BadPosition as error:
+        return BadLine(line, answer, str(error))
+    raise AssertionError(f"the kernel cannot read a line that the rulebook can: {text!r}")

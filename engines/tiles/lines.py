@@ -1,0 +1,149 @@
+"""Batches of tile positions as text, read and written where the arrays are: numba, bytes in, bytes out.
+
+    b 2 2 0 0 0 0\\n      letters  cells              values           = 1422.339261\\n
+    a 5 1 6 0 12 0\\n     b a      2 2 0 0 0 0   ->   1422.339...  ->  = 316.0030443\\n
+                                   5 1 6 0 12 0       316.003...
+
+What a line may look like, the rulebook decides (TileRules.parse); this reads the same language, only faster. A line it
+cannot read gets letter 0, and the rulebook's own error says what is wrong with it.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from plyd.engines.tiles.rulebook import MAX_INDEX
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NEWLINE, SPACE, TAB, RETURN = 10, 32, 9, 13
+LETTER_A, LETTER_B, DIGIT_0 = 97, 98, 48
+EQUALS, MINUS, POINT = 61, 45, 46
+DIGITS = 10  # significant digits of a value
+LONGEST_ANSWER = 32  # bytes: "= ", a value, a move of six letters, newline
+TENS = 10.0 ** np.arange(23)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def is_blank(byte: int) -> bool:
+    """Whether a byte is white space within a line: space, tab, vertical tab, form feed or carriage return."""
+    return byte == SPACE or (TAB <= byte <= RETURN and byte != NEWLINE)
+
+
+@njit(cache=True, nogil=True)
+def read_lines(data: Bytes, letters: Bytes, cells: Bytes, spans: Ints) -> int:
+    """Number of lines that are not empty. For each: its letter (0 if malformed), its cells, and in `spans` its line
+    number, first byte and end.
+    """
+    size = cells.shape[1]
+    count, line, at = 0, -1, 0
+    while at < data.size:
+        line += 1
+        # Step 1. Skip to the first word; an empty line ends here.
+        first = at
+        while at < data.size and is_blank(data[at]):
+            at += 1
+        if at == data.size or data[at] == NEWLINE:
+            at += 1
+            continue
+
+        # Step 2. The letter, alone in its word.
+        letter = data[at]
+        at += 1
+        is_good = letter == LETTER_A or letter == LETTER_B
+        if at < data.size and data[at] != NEWLINE and not is_blank(data[at]):
+            is_good = False
+
+        # Step 3. The numbers: digits only, none above the largest index, exactly as many as there are cells.
+        cell = 0
+        while is_good:
+            while at < data.size and is_blank(data[at]):
+                at += 1
+            if at == data.size or data[at] == NEWLINE:
+                break
+            number = 0
+            while at < data.size and data[at] != NEWLINE and not is_blank(data[at]):
+                digit = np.int64(data[at]) - DIGIT_0
+                number = number * 10 + digit
+                if digit < 0 or digit > 9 or number > MAX_INDEX:
+                    is_good = False
+                    break
+                at += 1
+            if cell == size:
+                is_good = False
+            if is_good:
+                cells[count, cell] = number
+                cell += 1
+        while at < data.size and data[at] != NEWLINE:
+            at += 1
+
+        letters[count] = letter if is_good and cell == size else 0
+        spans[count, 0], spans[count, 1], spans[count, 2] = line, first, at
+        count += 1
+        at += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def write_answers(values: Floats, moves: Ints, words: Bytes, out: Bytes) -> int:
+    """Number of bytes written: a line "= v" for each value, "= -1" for NaN, and its move's word if it has one."""
+    at = 0
+    for i in range(values.size):
+        out[at], out[at + 1] = EQUALS, SPACE
+        at = write_number(values[i], out, at + 2)
+        if moves[i] >= 0:
+            out[at] = SPACE
+            at += 1
+            for letter in words[moves[i]]:
+                if letter != 0:
+                    out[at] = letter
+                    at += 1
+        out[at] = NEWLINE
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def write_number(value: float, out: Bytes, at: int) -> int:
+    """Where the number ends in `out`: ten significant digits, no zeros behind the point, as C's %.10g writes it.
+
+    For values from 0.0001 to below 10^10, and 0; NaN is written -1.
+    """
+    if np.isnan(value):
+        out[at], out[at + 1] = MINUS, DIGIT_0 + 1
+        return at + 2
+    if value == 0.0:
+        out[at] = DIGIT_0
+        return at + 1
+
+    # Step 1. All ten digits as one integer: value = scaled / 10^decimals.
+    decimals = DIGITS - 1
+    while value >= TENS[DIGITS - decimals]:
+        decimals -= 1
+    while value * TENS[decimals] < TENS[DIGITS - 1]:
+        decimals += 1
+    scaled = np.int64(np.rint(value * TENS[decimals]))
+    if scaled == 10**DIGITS:
+        scaled //= 10
+        decimals -= 1
+    while decimals > 0 and scaled % 10 == 0:
+        scaled //= 10
+        decimals -= 1
+
+    # Step 2. Digits from the last to the first, at least one before the point.
+    length = 0
+    rest = scaled
+    while rest > 0 or length <= decimals:
+        rest //= 10
+        length += 1
+    end = at + length + (1 if decimals > 0 else 0)
+    place = end
+    for i in range(length):
+        if i == decimals and i > 0:
+            place -= 1
+            out[place] = POINT
+        place -= 1
+        out[place] = DIGIT_0 + scaled % 10
+        scaled //= 10
+    return end

@@ -1,0 +1,146 @@
+"""The rulebook of every sliding-tile game, in slow, obvious Python: any size, any merge rule, any spawn odds.
+
+A position is written `b` (before: the player is to move) or `a` (after: the environment is to drop a tile), then the
+index of each cell, row by row, 0 for an empty one:
+
+    b 2 1 0 0 0 0   --left-->   a 3 0 0 0 0 0   --1@5-->   b 3 0 0 0 0 1        (2584 on 2x3; the slide gains 3)
+
+A slide is `up`, `right`, `down` or `left`; a drop is `INDEX@CELL`. A game begins with two drops on an empty board, so a
+drop on an empty board leaves the environment to move; after any other drop it is the player's turn.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from plyd.engines.core.errors import BadMove, BadPosition, quoted
+from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
+
+SLIDES = ("up", "right", "down", "left")  # by opcode
+MAX_INDEX = 33  # the largest index with a name; two tiles that would make a larger one do not merge
+WHITE_SPACE = " \t\r\v\f"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Cells row by row, and whether they stand before the player's move or after it."""
+
+    before: bool
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TileRules:
+    """Rules of one tile game: `merge` gives the index two neighbours make or None, `tile` an index's face value."""
+
+    summary: str
+    rows: int
+    columns: int
+    merge: Callable[[int, int], int | None]
+    tile: Callable[[int], int]
+    spawns: Mapping[int, float]
+    """Probability of each index that the environment drops; they sum to 1."""
+
+    def start(self) -> Position:
+        """The empty board, the environment to move."""
+        return Position(before=False, cells=(0,) * (self.rows * self.columns))
+
+    def parse(self, text: str) -> Position:
+        """The position that a `b` or `a` line names."""
+        size = self.rows * self.columns
+        form = f"expected b or a and {size} numbers from 0 to {MAX_INDEX}"
+        words = text.translate(str.maketrans(WHITE_SPACE, " " * len(WHITE_SPACE))).split(" ")
+        words = [word for word in words if word]
+        if not words:
+            raise BadPosition(f"empty position; {form}")
+        letter, numbers = words[0], words[1:]
+        if letter not in ("b", "a"):
+            raise BadPosition(f"unknown letter {quoted(letter)} in {quoted(text)}; {form}")
+        for word in numbers:
+            if not (word.isascii() and word.removeprefix("-").isdigit()):
+                raise BadPosition(f"{quoted(word)} is not a number in {quoted(text)}; {form}")
+            if word.startswith("-") or len(word.lstrip("0")) > 2 or int(word) > MAX_INDEX:
+                raise BadPosition(f"{quoted(word)} is out of range in {quoted(text)}; {form}")
+        if len(numbers) != size:
+            raise BadPosition(f"{len(numbers)} numbers in {quoted(text)}; {form}")
+        return Position(before=letter == "b", cells=tuple(map(int, numbers)))
+
+    def text(self, position: Position) -> str:
+        """The `b` or `a` line that names a position."""
+        return " ".join(["b" if position.before else "a", *map(str, position.cells)])
+
+    def to_move(self, position: Position) -> Side | None:
+        """The player before, the environment after, nobody if there is no move."""
+        if not self.legal_moves(position):
+            return None
+        return Side.PLAYER_ONE if position.before else Side.ENVIRONMENT
+
+    def outcome(self, position: Position) -> Outcome:
+        """Ended once nothing can move."""
+        return Outcome.ONGOING if self.legal_moves(position) else Outcome.ENDED
+
+    def legal_moves(self, position: Position) -> Sequence[Move]:
+        """Slides that change the board, or drops on empty cells."""
+        if position.before:
+            return [Move(slide) for slide in SLIDES if self.slide(position.cells, slide)[0] != position.cells]
+        empty = [cell for cell, index in enumerate(position.cells) if index == 0]
+        return [
+            Move(f"{index}@{cell}", cell, chance / len(empty))
+            for index, chance in self.spawns.items()
+            for cell in empty
+        ]
+
+    def play(self, position: Position, move: str) -> Step:
+        """The position after a slide or a drop, and the points the slide gained."""
+        legal = {m.text: m for m in self.legal_moves(position)}
+        if move not in legal:
+            raise BadMove(
+                f"illegal move {quoted(move)} at {quoted(self.text(position))}; legal is {' '.join(legal) or 'none'}"
+            )
+        if position.before:
+            cells, points = self.slide(position.cells, move)
+            return Step(Position(before=False, cells=cells), points)
+        index, cell = map(int, move.split("@"))
+        dropped = (*position.cells[:cell], index, *position.cells[cell + 1 :])
+        return Step(Position(before=any(position.cells), cells=dropped), 0)
+
+    def slide(self, cells: Sequence[int], direction: str) -> tuple[tuple[int, ...], int]:
+        """The cells after all tiles slid in a direction, and the points gained: the face value of each new tile."""
+        after, points = list(cells), 0
+        for line in self._lines(direction):
+            moved, gained = self.slide_line([cells[i] for i in line])
+            points += gained
+            for i, index in zip(line, moved, strict=True):
+                after[i] = index
+        return tuple(after), points
+
+    def slide_line(self, line: Sequence[int]) -> tuple[list[int], int]:
+        """A line slid to its front: neighbours merge in pairs from the front, each tile at most once."""
+        moved: list[int] = []
+        points, held = 0, 0  # held: the last tile, if it may still merge
+        for index in filter(None, line):
+            merged = self.merge(held, index) if held else None
+            if merged is not None:
+                points += self.tile(merged)
+                moved[-1], held = merged, 0
+            else:
+                moved.append(index)
+                held = index
+        return moved + [0] * (len(line) - len(moved)), points
+
+    def board(self, position: Position) -> Board:
+        """The face value of each tile."""
+        return Board(self.rows, self.columns, tuple(str(self.tile(i)) if i else "" for i in position.cells))
+
+    def picture(self, position: Position) -> str:
+        """The board drawn in plain text."""
+        return grid(self.board(position))
+
+    def _lines(self, direction: str) -> Iterator[list[int]]:
+        """Cell numbers of each row or column, from the edge that tiles slide to."""
+        across = direction in ("left", "right")
+        for i in range(self.rows if across else self.columns):
+            if across:
+                line = [i * self.columns + j for j in range(self.columns)]
+            else:
+                line = [j * self.columns + i for j in range(self.rows)]
+            yield line if direction in ("left", "up") else line[::-1]

@@ -1,0 +1,81 @@
+"""The commands that serve: `plyd serve` and `plyd up`."""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+DEFAULT_PORT = 25840
+
+
+@click.command(short_help="Serve one or more games from one daemon.")
+@click.argument("games", nargs=-1, required=True, metavar="GAME...")
+@click.option(
+    "--listen",
+    "listen",
+    multiple=True,
+    metavar="ADDRESS",
+    help=f"HOST:PORT (port 0: any free one) or unix:PATH; repeatable.  [default: 127.0.0.1:{DEFAULT_PORT}]",
+)
+@click.option("--slots", type=click.IntRange(1, 1024), help="Searches that run at once.  [default: number of cores]")
+@click.option("--queue", type=click.IntRange(0, 100_000), default=64, show_default=True, help="Searches that may wait.")
+@click.option(
+    "--sessions", type=click.IntRange(1, 100_000), default=256, show_default=True, help="Games open at once (Play)."
+)
+@click.option("--insecure", is_flag=True, help="Listen beyond this machine although nothing is encrypted.")
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["auto", "human", "json"]),
+    default="auto",
+    show_default=True,
+    help="auto: human on a terminal, JSON otherwise.",
+)
+@click.option("--with-stdin", is_flag=True, hidden=True, help="Stop when stdin closes: the parent is gone.")
+def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> None:
+    """Serve GAME... from one daemon process.
+
+    Prints a line "serving GAMES on ADDRESS" once it is ready, logs to stderr, and goes in good order on SIGTERM or
+    Ctrl-C: searches that run answer with the best they have.
+
+    \b
+    plyd serve 2584-2x3
+    plyd serve 2584-2x3 --listen 127.0.0.1:0 --listen unix:/tmp/plyd.sock
+    """
+    from plyd.engines import registry
+    from plyd.engines.core.errors import EngineError
+    from plyd.servers import daemon, log
+    from plyd.servers.addresses import BadAddress, parse_address
+    from plyd.servers.runtime import Capacity
+
+    log.set_up(settings["log_level"], settings["log_format"])
+    try:
+        addresses = [parse_address(text) for text in listen or [f"127.0.0.1:{DEFAULT_PORT}"]]
+        for address in addresses:
+            if not address.is_local and not settings["insecure"]:
+                raise BadAddress(
+                    f"{address} can be reached from other machines, unencrypted; say --insecure to allow it"
+                )
+        engines = {game: registry.load(game) for game in games}
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        capacity = Capacity(
+            slots=settings["slots"] or cores, queue_size=settings["queue"], max_sessions=settings["sessions"]
+        )
+        sys.exit(_run(daemon.run(engines, capacity, addresses, with_stdin=settings["with_stdin"])))
+    except (BadAddress, EngineError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _run(main: Any) -> int:
+    """Run a coroutine on uvloop where there is one."""
+    import asyncio
+
+    try:
+        import uvloop
+    except ImportError:
+        return int(asyncio.run(main))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return int(runner.run(main))

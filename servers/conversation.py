@@ -1,0 +1,113 @@
+"""The Play stream: commands in, replies out, at most one search at a time."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+from plyd.engines.core.errors import BadCommand, EngineError
+from plyd.engines.core.machine import Stop
+from plyd.engines.core.search import Limits
+from plyd.servers.messages import read_limits, read_record, report_message, state_message
+from plyd.servers.runtime import Runtime
+from plyd.servers.scheduler import Priority
+from plyd.servers.session import Session
+from plyd.servers.status import status_code, status_message
+from plyd.v1 import engine_pb2
+
+log = logging.getLogger("plyd.play")
+
+COMMANDS = "new_game, moves, take_back, go or stop"
+
+
+class Conversation:
+    """One game on one stream. Every command gets exactly one final reply, in the order of the commands."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        send: Callable[[engine_pb2.PlayResponse], Awaitable[None]],
+        time_remaining: Callable[[], float | None],
+    ) -> None:
+        self._runtime = runtime
+        self._send = send
+        self._time_remaining = time_remaining
+        self._session: Session | None = None
+        self._search: asyncio.Task[None] | None = None
+        self._stop = Stop()
+        self._has_limits = False
+
+    async def obey(self, request: engine_pb2.PlayRequest) -> None:
+        """Carry out one command and reply to it; a search replies later by itself."""
+        await self.halt()
+        try:
+            session = self._change(request)
+            if request.WhichOneof("command") == "go":
+                self._go(session, request)
+            else:
+                await self._send(engine_pb2.PlayResponse(id=request.id, state=state_message(session.record)))
+        except EngineError as error:
+            await self._refuse(request.id, error)
+
+    async def halt(self) -> None:
+        """End the search that runs, if one does, and see its final report off."""
+        self._stop.set()
+        self._runtime.searches.hurry(self._stop)
+        await self.finish()
+
+    async def finish(self) -> None:
+        """Wait for the search that runs to end; one that has no limits is stopped."""
+        if not self._has_limits:
+            self._stop.set()
+            self._runtime.searches.hurry(self._stop)
+        if self._search:
+            await self._search
+            self._search = None
+
+    def leave(self) -> None:
+        """The caller is gone: give up the search without a word."""
+        if self._search:
+            self._search.cancel()
+
+    def _change(self, request: engine_pb2.PlayRequest) -> Session:
+        """Do what the command says to the game; the session that it is about."""
+        command = request.WhichOneof("command")
+        if command is None:
+            raise BadCommand(f"a request without a command; commands are {COMMANDS}")
+        if command == "new_game":
+            record = read_record(self._runtime.engines, request.new_game.position)
+            self._session = Session(record, request.new_game.options)
+        if self._session is None:
+            raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
+        if command == "moves":
+            if not request.moves.moves:
+                raise BadCommand("moves is empty; at least one move is needed")
+            self._session.record.play(request.moves.moves)
+        if command == "take_back":
+            plies = request.take_back.plies if request.take_back.HasField("plies") else 1
+            self._session.record.take_back(plies)
+        return self._session
+
+    def _go(self, session: Session, request: engine_pb2.PlayRequest) -> None:
+        go = request.go
+        limits = read_limits(go.limits, go.max_lines if go.HasField("max_lines") else None)
+        priority = Priority.PONDER if go.ponder else Priority.NORMAL
+        self._stop = Stop()
+        self._has_limits = limits != Limits(max_lines=limits.max_lines)
+        self._search = asyncio.ensure_future(self._think(session, request.id, limits, priority))
+
+    async def _think(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
+        try:
+            search = session.reports(self._runtime.searches, limits, self._time_remaining(), self._stop, priority)
+            async with aclosing(search) as reports:
+                async for told in reports:
+                    await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*told)))
+        except EngineError as error:
+            await self._refuse(request_id, error)
+        except Exception as error:
+            log.exception("a search failed")
+            await self._refuse(request_id, error)
+
+    async def _refuse(self, request_id: int, error: Exception) -> None:
+        fault = engine_pb2.CommandError(code=status_code(error).value[0], message=status_message(error))
+        await self._send(engine_pb2.PlayResponse(id=request_id, error=fault))

@@ -1,0 +1,146 @@
+"""The daemon: listens, warms up, serves, and goes in good order."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from plyd.engines.core.engine import Engine
+from plyd.servers.addresses import Address, BadAddress, clear_path
+from plyd.servers.engine_service import EngineService
+from plyd.servers.rules_service import RulesService
+from plyd.servers.runtime import Capacity, Runtime
+from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2, rules_pb2_grpc
+
+log = logging.getLogger("plyd.daemon")
+
+SERVICES = (
+    engine_pb2.DESCRIPTOR.services_by_name["EngineService"].full_name,
+    rules_pb2.DESCRIPTOR.services_by_name["RulesService"].full_name,
+)
+GRACE_SECONDS = 10.0  # for calls to end once the daemon has been told to go
+SWITCH_SECONDS = 0.0005  # how long a thread may keep Python to itself
+
+
+class Daemon:
+    """A gRPC server around some engines. Start it, warm it up, and stop it; `run` does all three for a process."""
+
+    def __init__(self, engines: Mapping[str, Engine], capacity: Capacity) -> None:
+        self.runtime = Runtime(engines, capacity)
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", capacity.max_message_bytes),
+                ("grpc.so_reuseport", 0),  # two daemons on one port is a mistake, not a feature
+                ("grpc.keepalive_time_ms", 30_000),  # notice callers who vanished without a word
+                ("grpc.keepalive_timeout_ms", 10_000),
+                ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+                ("grpc.keepalive_permit_without_calls", 1),
+            ]
+        )
+        engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), self._server)
+        rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+
+    async def start(self, addresses: Sequence[Address]) -> list[Address]:
+        """Listen, not yet ready; the addresses with their real ports."""
+        await self._tell_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+        bound = [self._listen(address) for address in addresses]
+        await self._server.start()
+        return bound
+
+    async def warm_up(self) -> None:
+        """Load and compile, then say SERVING."""
+        for game, engine in self.runtime.engines.items():
+            began = time.perf_counter()
+            await asyncio.to_thread(engine.warm_up)
+            log.info("%s is warm after %.2f s", game, time.perf_counter() - began)
+        self.runtime.set_ready()
+        await self._tell_health(health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self, grace_seconds: float = GRACE_SECONDS) -> bool:
+        """Say NOT_SERVING, let running searches answer, then close; whether all calls ended in time."""
+        await self._health.enter_graceful_shutdown()
+        self.runtime.drain()
+        try:
+            async with asyncio.timeout(grace_seconds):
+                await self.runtime.idle.wait()
+        except TimeoutError:
+            log.warning("%d calls did not end within %.1f s", self.runtime.calls, grace_seconds)
+        await self._server.stop(0.2)
+        self.runtime.close()
+        return self.runtime.calls == 0
+
+    def _listen(self, address: Address) -> Address:
+        if address.path:
+            clear_path(address.path)
+        mask = os.umask(0o177)  # a Unix socket is for its owner only
+        try:
+            port = self._server.add_insecure_port(str(address))
+        except RuntimeError:
+            raise BadAddress(f"cannot listen on {address}; is another program there?") from None
+        finally:
+            os.umask(mask)
+        return address if address.path else Address(address.host, port)
+
+    async def _tell_health(self, status: int) -> None:
+        for service in ("", *SERVICES):
+            await self._health.set(service, status)
+
+
+async def run(
+    engines: Mapping[str, Engine], capacity: Capacity, addresses: Sequence[Address], *, with_stdin: bool = False
+) -> int:
+    """Serve until SIGTERM or SIGINT (or, if told so, until stdin closes); the process's exit status.
+
+    Prints one line "serving GAMES on ADDRESS" for each address once it is ready.
+    """
+    sys.setswitchinterval(SWITCH_SECONDS)
+    loop = asyncio.get_running_loop()
+    told_to_go = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told_to_go.set)
+    if with_stdin:
+        threading.Thread(target=_wait_for_parent, args=(loop, told_to_go), daemon=True).start()
+
+    daemon = Daemon(engines, capacity)
+    bound = await daemon.start(addresses)
+    for address in bound:
+        log.info("listening on %s", address)
+    warming = asyncio.ensure_future(daemon.warm_up())
+    going = asyncio.ensure_future(told_to_go.wait())
+    await asyncio.wait({warming, going}, return_when=asyncio.FIRST_COMPLETED)
+    if warming.done():
+        warming.result()
+        for address in bound:
+            print(f"serving {' '.join(engines)} on {address}", flush=True)
+        await going
+    log.info("shutting down")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.remove_signal_handler(number)  # a second one ends the process at once
+    ended_well = await daemon.stop()
+    for address in bound:
+        if address.path:
+            Path(address.path).unlink(missing_ok=True)  # noqa: ASYNC240
+    log.info("stopped")
+    if not ended_well or not warming.done():
+        logging.shutdown()
+        os._exit(0 if ended_well else 1)  # a thread is still at it and would keep the process
+    return 0
+
+
+def _wait_for_parent(loop: asyncio.AbstractEventLoop, told_to_go: asyncio.Event) -> None:
+    """Block until stdin closes, as it does when the parent process is gone, then say so."""
+    while os.read(0, 1024):
+        pass
+    loop.call_soon_threadsafe(told_to_go.set)

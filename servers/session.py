@@ -1,0 +1,112 @@
+"""One conversation with an engine: its game, its searcher, and the searches it runs."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Mapping
+from typing import NamedTuple
+
+from plyd.engines.core.machine import Stop
+from plyd.engines.core.options import read_options
+from plyd.engines.core.search import Limits, Report
+from plyd.servers.record import Record
+from plyd.servers.scheduler import Priority, Scheduler
+
+DEADLINE_MARGIN_SECONDS = 0.02  # kept of the caller's deadline for the way back
+LEAST_PATIENCE_SECONDS = 0.05  # a request waits this long for a slot however short its time
+
+
+class Told(NamedTuple):
+    """A report, and how long its search had waited for a slot."""
+
+    report: Report
+    waited_seconds: float
+
+
+class Session:
+    """A game and the searcher that follows it."""
+
+    def __init__(self, record: Record, options: Mapping[str, str]) -> None:
+        self.record = record
+        values = read_options(record.engine.card.options, options)
+        self._searcher = record.engine.searcher(record.variant, values)
+
+    async def final(self, scheduler: Scheduler, limits: Limits, deadline_seconds: float | None) -> Told:
+        """The search's final report."""
+        async for told in self.reports(scheduler, limits, deadline_seconds):
+            last = told
+        return last
+
+    async def reports(
+        self,
+        scheduler: Scheduler,
+        limits: Limits,
+        deadline_seconds: float | None,
+        stop: Stop | None = None,
+        priority: Priority = Priority.NORMAL,
+    ) -> AsyncGenerator[Told, None]:
+        """The search's reports as they come. A slow reader misses some in between, never the final one.
+
+        All time counts from now: whatever the wait for a slot takes is lost to the search.
+        """
+        stop = stop or Stop()
+        position = self.record.position
+        mailbox = Mailbox()
+        budget = _least(
+            limits.budget_seconds(), None if deadline_seconds is None else deadline_seconds - DEADLINE_MARGIN_SECONDS
+        )
+
+        def job(waited: float) -> Told:
+            within = limits.within(None if budget is None else budget - waited)
+            for report in self._searcher.search(position, within, stop):
+                told = Told(report, waited)
+                if report.final:
+                    return told
+                mailbox.put(told)
+            raise AssertionError("a search ended without a final report")
+
+        patience = None if budget is None else max(budget, LEAST_PATIENCE_SECONDS)
+        task = asyncio.ensure_future(scheduler.run(job, stop, patience, priority))
+        task.add_done_callback(lambda _: mailbox.wake())
+        try:
+            while True:
+                told = await mailbox.take()
+                if task.done():
+                    break
+                if told:
+                    yield told
+            yield task.result()
+        finally:
+            task.cancel()
+
+
+class Mailbox:
+    """Holds the latest report a search thread has put, until the event loop takes it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._has_news = asyncio.Event()
+        self._lock = threading.Lock()
+        self._latest: Told | None = None
+
+    def put(self, told: Told) -> None:
+        """Leave a report, in place of one not yet taken. Called by the search's thread."""
+        with self._lock:
+            is_first, self._latest = self._latest is None, told
+        if is_first:
+            self._loop.call_soon_threadsafe(self.wake)
+
+    def wake(self) -> None:
+        """Wake whoever waits in `take`. Called by the event loop's thread."""
+        self._has_news.set()
+
+    async def take(self) -> Told | None:
+        """The latest report not yet taken, or None if somebody only woke us."""
+        await self._has_news.wait()
+        self._has_news.clear()
+        with self._lock:
+            told, self._latest = self._latest, None
+        return told
+
+
+def _least(one: float | None, other: float | None) -> float | None:
+    return min((x for x in (one, other) if x is not None), default=None)

@@ -1,0 +1,45 @@
+"""How an error reaches the wire: one status for each kind, with rich details where they help."""
+
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import BadRequest, RetryInfo
+from google.rpc.status_pb2 import Status
+from grpc import StatusCode
+from plyd.engines.core import errors
+
+STATUS: dict[type[errors.EngineError], StatusCode] = {
+    errors.BadPosition: StatusCode.INVALID_ARGUMENT,
+    errors.BadMove: StatusCode.INVALID_ARGUMENT,
+    errors.BadOption: StatusCode.INVALID_ARGUMENT,
+    errors.BadLimit: StatusCode.INVALID_ARGUMENT,
+    errors.BadBatch: StatusCode.INVALID_ARGUMENT,
+    errors.BadCommand: StatusCode.INVALID_ARGUMENT,
+    errors.UnknownGame: StatusCode.NOT_FOUND,
+    errors.NotSupported: StatusCode.UNIMPLEMENTED,
+    errors.Overloaded: StatusCode.RESOURCE_EXHAUSTED,
+    errors.ShuttingDown: StatusCode.UNAVAILABLE,
+}
+
+INTERNAL_MESSAGE = "a fault of the daemon's own; its log says more"
+
+
+def status_code(error: BaseException) -> StatusCode:
+    """The status an error ends a call with; INTERNAL for whatever is not in the tree."""
+    return STATUS.get(type(error), StatusCode.INTERNAL)  # type: ignore[arg-type]
+
+
+def status_message(error: BaseException) -> str:
+    """What the caller is told; nothing of the inside of a fault."""
+    return str(error) if isinstance(error, errors.EngineError) else INTERNAL_MESSAGE
+
+
+def trailing_details(error: errors.EngineError) -> tuple[tuple[str, bytes], ...]:
+    """Metadata with the field at fault, or when to try again."""
+    status = Status(code=status_code(error).value[0], message=str(error))
+    if isinstance(error, errors.Overloaded):
+        delay = Duration()
+        delay.FromMilliseconds(round(error.retry_seconds * 1000))
+        status.details.add().Pack(RetryInfo(retry_delay=delay))
+    elif error.field:
+        violation = BadRequest.FieldViolation(field=error.field, description=str(error))
+        status.details.add().Pack(BadRequest(field_violations=[violation]))
+    return (("grpc-status-details-bin", status.SerializeToString()),)
