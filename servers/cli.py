@@ -69,6 +69,39 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
         raise click.ClickException(str(error)) from None
 
 
+@click.command(short_help="Run every engine, each in its own daemon.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen on.")
+@click.option(
+    "--base-port",
+    type=click.IntRange(1, 65000),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port of the first engine; each further one has the next.",
+)
+def up(host: str, base_port: int) -> None:
+    """Run every engine there is, each in its own daemon process on its own port.
+
+    Prints a line "GAME ADDRESS PID" whenever one is ready. A daemon that dies is started again, after a pause that
+    grows while it keeps dying. Ctrl-C or SIGTERM stops them all in good order.
+
+    \b
+    plyd up
+    """
+    from plyd.engines import registry
+    from plyd.servers import log
+    from plyd.servers.addresses import BadAddress, parse_address
+    from plyd.servers.supervisor import Post, Supervisor
+
+    log.set_up("info", "auto")
+    try:
+        posts = [Post(game, parse_address(f"{host}:{base_port + i}")) for i, game in enumerate(registry.ENGINES)]
+        if not posts[0].address.is_local:
+            raise BadAddress(f'host "{host}" can be reached from other machines, unencrypted; use a loopback address')
+        sys.exit(_run(Supervisor(posts).run()))
+    except BadAddress as error:
+        raise click.ClickException(str(error)) from None
+
+
 def _run(main: Any) -> int:
     """Run a coroutine on uvloop where there is one."""
     import asyncio

@@ -1,6 +1,5 @@
 """The engine service: reads requests, runs sessions, sends reports."""
 
-import asyncio
 from contextlib import aclosing
 from typing import Any
 
@@ -9,7 +8,7 @@ from plyd.engines.core.errors import BadBatch
 from plyd.engines.core.machine import Stop
 from plyd.servers.calls import answered, next_request, note
 from plyd.servers.conversation import Conversation
-from plyd.servers.messages import answers_message, engine_message, read_limits, read_record, report_message
+from plyd.servers.messages import answers_message, engine_message, read_limits, record_of, report_message
 from plyd.servers.record import find_engine, find_variant
 from plyd.servers.runtime import Runtime
 from plyd.servers.session import Session
@@ -101,7 +100,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
     async def _begin(self, request: Any) -> tuple[Session, Any]:
         """A session and limits for a request, once the engines are warm."""
         limits = read_limits(request.limits, request.max_lines if request.HasField("max_lines") else None)
-        record = await asyncio.to_thread(read_record, self.runtime.engines, request.position)
+        record = await record_of(self.runtime.engines, request.position)
         note(game=record.engine.card.game)
         await self.runtime.until_ready()
         return Session(record, request.options), limits

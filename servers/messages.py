@@ -1,5 +1,6 @@
 """Between the engines' plain values and the schema's messages. Translates; decides nothing."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ from plyd.servers.record import Record, find_engine
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_LINES = 1000
+FEW_MOVES = 64  # played through in a few milliseconds
 
 SIDES = {side: position_pb2.Side.Value(f"SIDE_{side.name}") for side in Side}
 OUTCOMES = {outcome: position_pb2.Outcome.Value(f"OUTCOME_{outcome.name}") for outcome in Outcome}
@@ -40,6 +42,13 @@ OPTION_TYPES = {
 def read_record(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
     """The game that a position message tells of."""
     return Record(find_engine(engines, position.game), position.variant, position.start, position.moves)
+
+
+async def record_of(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
+    """The same without keeping others waiting while a long game is played through."""
+    if len(position.moves) <= FEW_MOVES:
+        return read_record(engines, position)
+    return await asyncio.to_thread(read_record, engines, position)
 
 
 def read_limits(message: search_pb2.Limits, max_lines: int | None) -> Limits:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from plyd.servers.calls import answered, note
-from plyd.servers.messages import read_record, state_message
+from plyd.servers.messages import read_record, record_of, state_message
 from plyd.servers.record import Record, find_engine
 from plyd.servers.runtime import Runtime
 from plyd.v1 import rules_pb2, rules_pb2_grpc
@@ -27,7 +27,7 @@ class RulesService(rules_pb2_grpc.RulesServiceServicer):
     @answered
     async def Inspect(self, request: rules_pb2.InspectRequest, context: Any) -> rules_pb2.InspectResponse:  # noqa: ARG002
         """What the rules know about a position."""
-        record = await asyncio.to_thread(read_record, self.runtime.engines, request.position)
+        record = await record_of(self.runtime.engines, request.position)
         note(game=record.engine.card.game)
         return rules_pb2.InspectResponse(state=state_message(record))
 

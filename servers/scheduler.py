@@ -62,6 +62,8 @@ class Scheduler:
         loop = asyncio.get_running_loop()
         arrived = time.monotonic()  # not the loop's clock, which may stand still for a millisecond
         await self._take(stop, patience_seconds, priority)
+        if self._is_draining:  # since the slot was granted
+            stop.set()
         began = time.monotonic()
         self._running.add(stop)
         future = loop.run_in_executor(self._pool, job, began - arrived)
@@ -112,10 +114,14 @@ class Scheduler:
             raise Overloaded(
                 f"all {self.slots} slots are taken and {self.queue_size} requests wait; try again later", self._hint()
             )
+        if stop.is_set():  # too late for `hurry`, and as quickly over
+            self._free -= 1
+            return
         loop = asyncio.get_running_loop()
         urgency = loop.time() + (PATIENT_SECONDS if patience_seconds is None else patience_seconds)
         ticket: asyncio.Future[None] = loop.create_future()
-        heapq.heappush(self._waiting, (priority, urgency, next(self._order), stop, ticket))
+        place = (priority, urgency, next(self._order), stop, ticket)
+        heapq.heappush(self._waiting, place)
         try:
             async with asyncio.timeout(patience_seconds):
                 await ticket
@@ -129,6 +135,10 @@ class Scheduler:
             if self._was_granted(ticket):
                 self._give_back()
             raise
+        finally:
+            if place in self._waiting:  # gave up, or was hurried past the others
+                self._waiting.remove(place)
+                heapq.heapify(self._waiting)
 
     @staticmethod
     def _was_granted(ticket: asyncio.Future[None]) -> bool:

@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncGenerator, Mapping
 from typing import NamedTuple
 
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.options import read_options
-from plyd.engines.core.search import Limits, Report
+from plyd.engines.core.search import Limits, Report, Searcher
 from plyd.servers.record import Record
 from plyd.servers.scheduler import Priority, Scheduler
 
@@ -27,8 +28,8 @@ class Session:
 
     def __init__(self, record: Record, options: Mapping[str, str]) -> None:
         self.record = record
-        values = read_options(record.engine.card.options, options)
-        self._searcher = record.engine.searcher(record.variant, values)
+        self._options = read_options(record.engine.card.options, options)
+        self._searcher: Searcher | None = None  # made in the first search's slot: who waits holds no memory
 
     async def final(self, scheduler: Scheduler, limits: Limits, deadline_seconds: float | None) -> Told:
         """The search's final report."""
@@ -49,15 +50,18 @@ class Session:
         All time counts from now: whatever the wait for a slot takes is lost to the search.
         """
         stop = stop or Stop()
-        position = self.record.position
+        engine, position = self.record.engine, self.record.position
         mailbox = Mailbox()
         budget = _least(
             limits.budget_seconds(), None if deadline_seconds is None else deadline_seconds - DEADLINE_MARGIN_SECONDS
         )
 
         def job(waited: float) -> Told:
-            within = limits.within(None if budget is None else budget - waited)
-            for report in self._searcher.search(position, within, stop):
+            began = time.monotonic()
+            searcher = self._searcher = self._searcher or engine.searcher(self.record.variant, self._options)
+            spent = waited + time.monotonic() - began
+            within = limits.within(None if budget is None else budget - spent)
+            for report in searcher.search(position, within, stop):
                 told = Told(report, waited)
                 if report.final:
                     return told

@@ -1,6 +1,7 @@
 """What a 2x3 position is worth: exactly, from the solved game."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +10,9 @@ from plyd.engines.core.errors import BadPosition
 from plyd.engines.fibonacci_2x3 import kernel
 from plyd.engines.fibonacci_2x3.rules import RULES
 from plyd.engines.fibonacci_2x3.tables import BASE, BOARDS, Slides, slides
-from plyd.engines.tiles.lines import LONGEST_ANSWER, read_lines, write_answers
+from plyd.engines.tiles.lines import LETTER_A, LETTER_B, LONGEST_ANSWER, read_lines, write_answers
 from plyd.engines.tiles.rulebook import SLIDES, Position
 
-SHORTEST_LINE = len("b 0 0 0 0 0 0\n")
 STATES = 1 << 18  # more canonical states than there are of either kind
 SLIDE_WORDS = np.array([list(word.ljust(5, "\0").encode()) for word in SLIDES], np.uint8)
 
@@ -25,15 +25,26 @@ class Solution:
     seen: NDArray[np.uint8]
     before_value: NDArray[np.float64]
     after_value: NDArray[np.float64]
+    openings: dict[Position, float] = field(default_factory=dict, init=False)
+    """Boards with no tile yet or only a 1, the environment to move: they stand before the first before-state."""
 
-    def value(self, position: Position) -> float | None:
-        """Exact expectation of a before- or after-state, or None if it cannot occur."""
-        if max(position.cells) >= BASE:
-            return None
-        state = kernel.canonical(self.code(position), self.slides)
-        if not self.seen[state] & (kernel.BEFORE if position.before else kernel.AFTER):
-            return None
-        return float((self.before_value if position.before else self.after_value)[state])
+    def __post_init__(self) -> None:
+        """Value the openings: the mean over their drops, the fuller boards first."""
+        empty = RULES.start()
+        for board in (*(RULES.play(empty, f"1@{cell}").position for cell in range(6)), empty):
+            drops = RULES.legal_moves(board)
+            values = self.values([RULES.play(board, drop.text).position for drop in drops])
+            self.openings[board] = sum((d.probability or 0.0) * (v or 0.0) for d, v in zip(drops, values, strict=True))
+
+    def values(self, positions: Sequence[Position]) -> list[float | None]:
+        """Exact expectation of each position, None for those that cannot occur."""
+        letters = np.array([LETTER_B if position.before else LETTER_A for position in positions], np.uint8)
+        cells = np.array([position.cells for position in positions], np.uint8)
+        values, _ = self._look_up(letters, cells, with_moves=False)
+        return [
+            self.openings.get(position) if np.isnan(value) else float(value)
+            for position, value in zip(positions, values, strict=True)
+        ]
 
     def code(self, position: Position) -> int:
         """The number that stands for a board."""
@@ -48,18 +59,7 @@ class Solution:
         most = data.size // 2 + 1  # a line that is not empty has a byte and a newline, the last one perhaps only a byte
         letters, cells, spans = np.empty(most, np.uint8), np.empty((most, 6), np.uint8), np.empty((most, 3), np.int64)
         count = read_lines(data, letters, cells, spans)
-        values, moves = np.empty(count), np.empty(count, np.int64)
-        kernel.look_up(
-            letters[:count],
-            cells,
-            with_moves,
-            self.slides,
-            self.seen,
-            self.before_value,
-            self.after_value,
-            values,
-            moves,
-        )
+        values, moves = self._look_up(letters[:count], cells, with_moves=with_moves)
         bad = np.flatnonzero(letters[:count] == 0)
         errors = tuple(_bad_line(lines, int(answer), *map(int, spans[answer])) for answer in bad)
         if as_text:
@@ -68,6 +68,15 @@ class Solution:
             return Answers(text=out[:written].tobytes(), errors=errors)
         words = tuple(SLIDES[m] if m >= 0 else "" for m in moves) if with_moves else ()
         return Answers(values=values, moves=words, errors=errors)
+
+    def _look_up(
+        self, letters: NDArray[np.uint8], cells: NDArray[np.uint8], *, with_moves: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Value of each state, NaN if it cannot occur, and its best slide or -1."""
+        values, moves = np.empty(letters.size), np.empty(letters.size, np.int64)
+        tables = (self.slides, self.seen, self.before_value, self.after_value)
+        kernel.look_up(letters, cells, with_moves, *tables, values, moves)
+        return values, moves
 
 
 def solve() -> Solution:

@@ -29,12 +29,9 @@ class ExactSearcher:
 
     def _look_up(self, position: Position, limits: Limits) -> Report:
         moves = RULES.legal_moves(position)
-        worths = []
-        for move in moves:
-            step = RULES.play(position, move.text)
-            value = exact_value(self._solution, step.position)
-            assert value is not None, "what can occur leads only to what can occur"
-            worths.append(step.points + value)
+        steps = [RULES.play(position, move.text) for move in moves]
+        values = self._solution.values([step.position for step in steps])
+        worths = [step.points + value for step, value in zip(steps, values, strict=True) if value is not None]
         return replace(ranked(position, moves, worths, limits, exact=True), nodes=len(moves), depth=1)
 
 
@@ -131,25 +128,9 @@ class LookAhead:
         return float(value)
 
 
-def exact_value(solution: Solution, position: Position) -> float | None:
-    """Exact expectation of a position, or None if it cannot occur.
-
-    The opening boards (none or one tile, the environment to move) stand before the first before-state: their value is
-    the mean over their drops.
-    """
-    value = solution.value(position)
-    if value is not None or position.before or sum(position.cells) > 1:
-        return value
-    drops = RULES.legal_moves(position)
-    worths = [exact_value(solution, RULES.play(position, drop.text).position) for drop in drops]
-    return sum(
-        drop.probability * worth for drop, worth in zip(drops, worths, strict=True) if drop.probability and worth
-    )
-
-
 def needless(solution: Solution, position: Position) -> Report | None:
     """The report on a position that cannot occur or a game that is over; None if there is something to search."""
-    if exact_value(solution, position) is None:
+    if solution.values([position]) == [None]:
         score = Score(Side.PLAYER_ONE, Unreachable(), exact=True)
     elif not RULES.legal_moves(position):
         score = points(0.0, exact=True)

@@ -23,6 +23,8 @@ EQUALS, MINUS, POINT = 61, 45, 46
 DIGITS = 10  # significant digits of a value
 LONGEST_ANSWER = 32  # bytes: "= ", a value, a move of six letters, newline
 TENS = 10.0 ** np.arange(23)
+WHOLE_TENS = np.array([10**i for i in range(DIGITS)], np.uint64)
+ZERO, TEN, TEN_DIGITS = np.uint64(0), np.uint64(10), np.uint64(10**DIGITS)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -85,23 +87,29 @@ def read_lines(data: Bytes, letters: Bytes, cells: Bytes, spans: Ints) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
-def write_answers(values: Floats, moves: Ints, words: Bytes, out: Bytes) -> int:
-    """Number of bytes written: a line "= v" for each value, "= -1" for NaN, and its move's word if it has one."""
-    at = 0
-    for i in range(values.size):
-        out[at], out[at + 1] = EQUALS, SPACE
-        at = write_number(values[i], out, at + 2)
-        if moves[i] >= 0:
-            out[at] = SPACE
-            at += 1
-            for letter in words[moves[i]]:
-                if letter != 0:
-                    out[at] = letter
-                    at += 1
-        out[at] = NEWLINE
-        at += 1
-    return at
+@njit(cache=True, nogil=True, inline="always")
+def upper_half(value: float) -> float:
+    """The value's upper 26 bits (Veltkamp)."""
+    shifted = value * 134217729.0  # 2^27 + 1
+    return shifted - (shifted - value)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def rounded_product(one: float, other: float) -> float:
+    """The whole number nearest to the exact product; if it lies halfway, the even one.
+
+    The product in floating point is on the right side of a half or exactly on it. If it is on it, what rounding took
+    away decides; Dekker's product gives that exactly.
+    """
+    product = one * other
+    whole = np.floor(product)
+    rest = product - whole
+    if rest != 0.5:
+        return whole + 1.0 if rest > 0.5 else whole
+    head, other_head = upper_half(one), upper_half(other)
+    tail, other_tail = one - head, other - other_head
+    lost = ((head * other_head - product) + head * other_tail + tail * other_head) + tail * other_tail
+    return whole + 1.0 if lost > 0.0 or (lost == 0.0 and whole % 2.0 == 1.0) else whole
 
 
 @njit(cache=True, nogil=True)
@@ -123,27 +131,48 @@ def write_number(value: float, out: Bytes, at: int) -> int:
         decimals -= 1
     while value * TENS[decimals] < TENS[DIGITS - 1]:
         decimals += 1
-    scaled = np.int64(np.rint(value * TENS[decimals]))
-    if scaled == 10**DIGITS:
-        scaled //= 10
+    scaled = np.uint64(rounded_product(value, TENS[decimals]))
+    if scaled == TEN_DIGITS:
+        scaled //= TEN
         decimals -= 1
-    while decimals > 0 and scaled % 10 == 0:
-        scaled //= 10
+    while decimals > 0 and scaled % TEN == ZERO:
+        scaled //= TEN
         decimals -= 1
 
     # Step 2. Digits from the last to the first, at least one before the point.
-    length = 0
-    rest = scaled
-    while rest > 0 or length <= decimals:
-        rest //= 10
+    length = decimals + 1
+    while length < DIGITS and scaled >= WHOLE_TENS[length]:
         length += 1
     end = at + length + (1 if decimals > 0 else 0)
     place = end
-    for i in range(length):
-        if i == decimals and i > 0:
-            place -= 1
-            out[place] = POINT
+    for _ in range(decimals):
         place -= 1
-        out[place] = DIGIT_0 + scaled % 10
-        scaled //= 10
+        out[place] = DIGIT_0 + scaled % TEN
+        scaled //= TEN
+    if decimals > 0:
+        place -= 1
+        out[place] = POINT
+    while place > at:
+        place -= 1
+        out[place] = DIGIT_0 + scaled % TEN
+        scaled //= TEN
     return end
+
+
+@njit(cache=True, nogil=True)
+def write_answers(values: Floats, moves: Ints, words: Bytes, out: Bytes) -> int:
+    """Number of bytes written: a line "= v" for each value, "= -1" for NaN, and its move's word if it has one."""
+    at = 0
+    for i in range(values.size):
+        out[at], out[at + 1] = EQUALS, SPACE
+        at = write_number(values[i], out, at + 2)
+        if moves[i] >= 0:
+            out[at] = SPACE
+            at += 1
+            for letter in words[moves[i]]:
+                if letter != 0:
+                    out[at] = letter
+                    at += 1
+        out[at] = NEWLINE
+        at += 1
+    return at

@@ -9,8 +9,9 @@ A slide is `up`, `right`, `down` or `left`; a drop is `INDEX@CELL`. A game begin
 drop on an empty board leaves the environment to move; after any other drop it is the player's turn.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
@@ -91,22 +92,23 @@ class TileRules:
 
     def play(self, position: Position, move: str) -> Step:
         """The position after a slide or a drop, and the points the slide gained."""
-        legal = {m.text: m for m in self.legal_moves(position)}
-        if move not in legal:
+        if position.before and move in SLIDES:
+            cells, points = self.slide(position.cells, move)
+            if cells != position.cells:
+                return Step(Position(before=False, cells=cells), points)
+        legal = {m.text: m.cell for m in self.legal_moves(position)}
+        if position.before or move not in legal:
             raise BadMove(
                 f"illegal move {quoted(move)} at {quoted(self.text(position))}; legal is {' '.join(legal) or 'none'}"
             )
-        if position.before:
-            cells, points = self.slide(position.cells, move)
-            return Step(Position(before=False, cells=cells), points)
-        index, cell = map(int, move.split("@"))
-        dropped = (*position.cells[:cell], index, *position.cells[cell + 1 :])
-        return Step(Position(before=any(position.cells), cells=dropped), 0)
+        cell, index = legal[move], int(move.partition("@")[0])
+        cells = tuple(index if i == cell else held for i, held in enumerate(position.cells))
+        return Step(Position(before=any(position.cells), cells=cells), 0)
 
     def slide(self, cells: Sequence[int], direction: str) -> tuple[tuple[int, ...], int]:
         """The cells after all tiles slid in a direction, and the points gained: the face value of each new tile."""
         after, points = list(cells), 0
-        for line in self._lines(direction):
+        for line in lines(self.rows, self.columns, direction):
             moved, gained = self.slide_line([cells[i] for i in line])
             points += gained
             for i, index in zip(line, moved, strict=True):
@@ -135,12 +137,11 @@ class TileRules:
         """The board drawn in plain text."""
         return grid(self.board(position))
 
-    def _lines(self, direction: str) -> Iterator[list[int]]:
-        """Cell numbers of each row or column, from the edge that tiles slide to."""
-        across = direction in ("left", "right")
-        for i in range(self.rows if across else self.columns):
-            if across:
-                line = [i * self.columns + j for j in range(self.columns)]
-            else:
-                line = [j * self.columns + i for j in range(self.rows)]
-            yield line if direction in ("left", "up") else line[::-1]
+
+@cache
+def lines(rows: int, columns: int, direction: str) -> list[list[int]]:
+    """Cell numbers of each row or column, from the edge that tiles slide to."""
+    board = [list(range(i * columns, (i + 1) * columns)) for i in range(rows)]
+    if direction in ("up", "down"):
+        board = [list(column) for column in zip(*board, strict=True)]
+    return board if direction in ("left", "up") else [line[::-1] for line in board]

@@ -1,0 +1,99 @@
+"""`python -m plyd.engines.bench GAME`: an engine's speed by itself, as lines of JSON, and its search signature.
+
+The signature stands for what a search does: eight hexadecimal digits over the nodes, score and move of searches with
+fixed positions, nodes and seed in one thread. It changes if, and only if, the search does.
+"""
+
+import argparse
+import hashlib
+import random
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from plyd.engines import registry
+from plyd.engines.core.engine import Engine
+from plyd.engines.core.figures import Figure
+from plyd.engines.core.machine import Stop
+from plyd.engines.core.options import read_options
+from plyd.engines.core.search import ExpectedPoints, Limits, Proven, Report, WinProbability
+
+POSITIONS = 16
+NODES = 500_000
+
+
+def figures(game: str) -> Iterator[Figure]:
+    """Nodes a second with the signature in the unit, then whatever the game's own bench measures."""
+    bench = bench_of(game)
+    engine = registry.load(game)
+    engine.warm_up()
+    yield search_figure(engine, bench.SEARCH_OPTIONS)
+    yield from bench.figures()
+
+
+def search_figure(engine: Engine, options: dict[str, str]) -> Figure:
+    """Nodes a second over fixed searches, and their signature."""
+    variant = next(iter(engine.variants))
+    values = read_options(engine.card.options, options)
+    digest, nodes, seconds = hashlib.sha256(), 0, 0.0
+    for position in positions(engine):
+        searcher = engine.searcher(variant, values)
+        began = time.perf_counter()
+        *_, last = searcher.search(position, Limits(max_nodes=NODES), Stop())
+        seconds += time.perf_counter() - began
+        nodes += last.nodes
+        digest.update(f"{last.nodes} {whole_score(last)} {last.move}\n".encode())
+    return Figure(engine.card.game, f"search, signature {digest.hexdigest()[:8]}", nodes / seconds / 1e6, "M nodes/s")
+
+
+def positions(engine: Engine) -> list[Any]:
+    """Positions from seeded random play, a player to move."""
+    rules = next(iter(engine.variants.values()))
+    chance = random.Random(1)
+    found: list[Any] = []
+    while len(found) < POSITIONS:
+        position = rules.start()
+        for _ in range(chance.randrange(10, 40)):
+            moves = rules.legal_moves(position)
+            if not moves:
+                break
+            position = rules.play(position, chance.choice(moves).text).position
+        if rules.legal_moves(position) and rules.legal_moves(position)[0].probability is None:
+            found.append(position)
+    return found
+
+
+def whole_score(report: Report) -> int:
+    """A score as a whole number, in millionths."""
+    match report.score.value:
+        case ExpectedPoints(value) | WinProbability(value):
+            return round(value * 1e6)
+        case Proven(result, plies):
+            return {"win": 1, "draw": 0, "loss": -1}[result.value] * 10**12 + (plies or 0)
+        case _:
+            return -1
+
+
+def bench_of(game: str) -> Any:
+    """The game's own bench module."""
+    return import_module(registry.ENGINES[game].rpartition(".")[0] + ".bench")
+
+
+def main() -> None:
+    """Measure, or write queries for others to measure with."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("game", choices=registry.ENGINES)
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="write queries there instead of measuring")
+    parser.add_argument("--count", type=int, default=1_000_000, help="how many queries")
+    arguments = parser.parse_args()
+    if arguments.queries:
+        bench_of(arguments.game).write_queries(arguments.queries, arguments.count)
+        return
+    for figure in figures(arguments.game):
+        print(figure.json(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

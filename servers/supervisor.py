@@ -1,0 +1,119 @@
+"""Keeps daemons running: one process each, started again when it dies, all stopped together."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plyd.servers.addresses import Address, BadAddress
+
+log = logging.getLogger("plyd.up")
+
+FIRST_DELAY_SECONDS = 0.25  # before a daemon that died is started again; doubled each time it dies young
+LONGEST_DELAY_SECONDS = 30.0
+YOUNG_SECONDS = 30.0
+STOP_SECONDS = 15.0  # for a daemon to end by itself before it is killed
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One daemon to keep running: the game it serves, and where."""
+
+    game: str
+    address: Address
+
+    def command(self) -> list[str]:
+        """The process to run."""
+        daemon = [sys.executable, "-m", "plyd.clients", "serve", self.game, "--listen", str(self.address)]
+        return [*daemon, "--with-stdin"]  # so that it goes when we are killed
+
+
+class Supervisor:
+    """Runs a daemon for each post until told to stop."""
+
+    def __init__(self, posts: Sequence[Post]) -> None:
+        self._posts = posts
+        self._processes: dict[Post, asyncio.subprocess.Process] = {}
+        self._serving: set[Post] = set()
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> int:
+        """Keep every post manned until SIGTERM or SIGINT; the exit status."""
+        for post in self._posts:
+            refuse_if_taken(post.address)
+        told_to_stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, told_to_stop.set)
+        keepers = [asyncio.ensure_future(self._keep(post)) for post in self._posts]
+        await told_to_stop.wait()
+        log.info("stopping %d daemons", len(self._processes))
+        self._stopping.set()
+        await asyncio.gather(*(self._end(process) for process in self._processes.values()))
+        for keeper in keepers:
+            keeper.cancel()
+        await asyncio.gather(*keepers, return_exceptions=True)
+        return 0
+
+    async def _keep(self, post: Post) -> None:
+        """Run a post's daemon, again and again."""
+        delay = FIRST_DELAY_SECONDS
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            status = await self._run_once(post)
+            if self._stopping.is_set():
+                return
+            if time.monotonic() - began > YOUNG_SECONDS:
+                delay = FIRST_DELAY_SECONDS
+            what = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+            log.warning("%s %s; starts again in %.2f s", post.game, what, delay)
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, LONGEST_DELAY_SECONDS)
+
+    async def _run_once(self, post: Post) -> int:
+        """Run a post's daemon until it ends; its exit status."""
+        process = await asyncio.create_subprocess_exec(
+            *post.command(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C in the terminal is for us; we then stop them all
+        )
+        self._processes[post] = process
+        assert process.stdout is not None
+        async for line in process.stdout:
+            if line.startswith(b"serving"):
+                self._announce(post, process.pid)
+        return await process.wait()
+
+    def _announce(self, post: Post, pid: int) -> None:
+        self._serving.add(post)
+        print(f"{post.game} {post.address} {pid}", flush=True)
+        if len(self._serving) == len(self._posts):
+            log.info("every engine is serving; Ctrl-C stops them")
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        """Stop a daemon, gently first."""
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            log.warning("process %d did not stop within %.0f s; killed", process.pid, STOP_SECONDS)
+            process.kill()
+            await process.wait()
+
+
+def refuse_if_taken(address: Address) -> None:
+    """Raise BadAddress if something listens there already."""
+    with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address.host, address.port))
+        except OSError as error:
+            raise BadAddress(f"cannot listen on {address}: {error.strerror}; choose another --base-port") from None

@@ -1,0 +1,184 @@
+"""What every engine promises, tested on every engine of the registry, with every choice of its options."""
+
+import random
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from plyd.engines.core.machine import Stop
+from plyd.engines.core.rules import Outcome, Side
+from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
+
+PLAY_OUTS = 50
+LONGEST_PLAY_OUT = 2000
+NODES = 3000
+SOON = 20.0  # seconds: a generous bound on what should take milliseconds
+
+
+def play_out(rules, seed):
+    """Positions of one game of random moves, from the start to its end."""
+    rng, positions = random.Random(seed), [rules.start()]
+    while rules.outcome(positions[-1]) is Outcome.ONGOING and len(positions) < LONGEST_PLAY_OUT:
+        moves = rules.legal_moves(positions[-1])
+        move = rng.choices(moves, [move.probability or 1.0 for move in moves])[0]
+        positions.append(rules.play(positions[-1], move.text).position)
+    return positions
+
+
+def searchers(engine):
+    """A searcher for each variant and each choice of each option, named."""
+    defaults = {option.name: option.default for option in engine.card.options}
+    settings = [defaults]
+    settings += [defaults | {o.name: c} for o in engine.card.options for c in o.choices if c != o.default]
+    return [(engine.searcher(variant, s), engine.variants[variant]) for variant in engine.variants for s in settings]
+
+
+def assert_only_the_last_is_final(reports):
+    assert reports, "a search without a report"
+    assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
+
+
+# --- The card ---------------------------------------------------------------------------------------------------------
+
+
+def test_examples_of_positions_are_written_as_the_rulebook_writes_them(engine):
+    rules = next(iter(engine.variants.values()))
+    assert engine.card.position_examples
+    for example in engine.card.position_examples:
+        assert rules.text(rules.parse(example)) == example
+
+
+def test_examples_of_moves_are_moves_of_the_game(engine):
+    rules = next(iter(engine.variants.values()))
+    played = {
+        move.text for seed in range(5) for position in play_out(rules, seed) for move in rules.legal_moves(position)
+    }
+    assert engine.card.move_examples
+    assert set(engine.card.move_examples) <= played
+
+
+def test_defaults_of_options_are_allowed(engine):
+    for option in engine.card.options:
+        text = str(option.default).lower() if isinstance(option.default, bool) else str(option.default)
+        assert option.read(text) == option.default
+
+
+def test_boards_have_a_size_that_the_card_allows(engine):
+    card = engine.card
+    for rules in engine.variants.values():
+        board = rules.board(rules.start())
+        assert card.min_rows <= board.rows <= card.max_rows
+        assert card.min_columns <= board.columns <= card.max_columns
+        assert len(board.cells) == board.rows * board.columns
+
+
+# --- The rulebook -----------------------------------------------------------------------------------------------------
+
+
+def test_every_position_of_random_play_survives_its_text(engine):
+    for rules in engine.variants.values():
+        for seed in range(PLAY_OUTS):
+            for position in play_out(rules, seed):
+                assert rules.parse(rules.text(position)) == position
+
+
+def test_random_play_ends_with_nobody_to_move(engine):
+    for rules in engine.variants.values():
+        for seed in range(PLAY_OUTS):
+            *others, last = play_out(rules, seed)
+            assert rules.outcome(last) is not Outcome.ONGOING
+            assert rules.to_move(last) is None
+            assert all(rules.to_move(position) is not None for position in others)
+
+
+def test_moves_of_chance_are_certain_together_and_those_of_players_have_no_odds(engine):
+    for rules in engine.variants.values():
+        for seed in range(5):
+            for position in play_out(rules, seed)[:-1]:
+                moves = rules.legal_moves(position)
+                assert len({move.text for move in moves}) == len(moves)
+                if rules.to_move(position) is Side.ENVIRONMENT:
+                    assert sum(move.probability for move in moves) == pytest.approx(1.0)
+                else:
+                    assert {move.probability for move in moves} == {None}
+
+
+def test_the_picture_shows_every_tile(engine):
+    for rules in engine.variants.values():
+        for position in play_out(rules, 0)[::10]:
+            board = rules.board(position)
+            assert rules.picture(position).split() == [cell or "." for cell in board.cells]
+
+
+# --- The search -------------------------------------------------------------------------------------------------------
+
+
+def test_the_last_report_and_only_the_last_is_final(engine):
+    for searcher, rules in searchers(engine):
+        for position in play_out(rules, 1)[::7]:
+            assert_only_the_last_is_final(list(searcher.search(position, Limits(max_nodes=NODES), Stop())))
+
+
+def test_a_search_gives_a_legal_move_to_a_player_and_none_to_chance(engine):
+    for searcher, rules in searchers(engine):
+        for position in play_out(rules, 2)[:-1:7]:
+            last = list(searcher.search(position, Limits(max_nodes=NODES, max_lines=3), Stop()))[-1]
+            legal = {move.text for move in rules.legal_moves(position)}
+            assert 1 <= len(last.lines) <= 3
+            assert {line.moves[0] for line in last.lines} <= legal
+            if rules.to_move(position) is Side.ENVIRONMENT:
+                assert last.move is None
+            else:
+                assert last.move == last.lines[0].moves[0]
+
+
+def test_the_same_nodes_twice_find_the_same(engine):
+    for searcher, rules in searchers(engine):
+        for position in play_out(rules, 3)[2::11]:
+            once, again = (
+                replace(list(searcher.search(position, Limits(max_nodes=NODES), Stop()))[-1], seconds=0.0)
+                for _ in range(2)
+            )
+            assert once == again
+            assert once.stop_reason in (StopReason.NODES, StopReason.FINISHED, StopReason.NO_SEARCH)
+
+
+def test_a_search_told_to_stop_before_it_begins_ends_with_a_move(engine):
+    for searcher, rules in searchers(engine):
+        stop = Stop()
+        stop.set()
+        position = next(p for p in play_out(rules, 4) if rules.to_move(p) is Side.PLAYER_ONE)
+        began = time.monotonic()
+        reports = list(searcher.search(position, Limits(max_seconds=60), stop))
+        assert time.monotonic() - began < SOON
+        assert_only_the_last_is_final(reports)
+        assert reports[-1].move in {move.text for move in rules.legal_moves(position)}
+
+
+def test_a_search_without_limits_ends_when_told_to_stop(engine):
+    for searcher, rules in searchers(engine):
+        stop, reports = Stop(), []
+        position = next(p for p in play_out(rules, 5) if rules.to_move(p) is Side.PLAYER_ONE)
+        thread = threading.Thread(
+            target=lambda s=searcher, p=position, t=stop, r=reports: r.extend(s.search(p, Limits(), t)), daemon=True
+        )
+        thread.start()
+        time.sleep(0.1)
+        stop.set()
+        thread.join(SOON)
+        assert not thread.is_alive()
+        assert_only_the_last_is_final(reports)
+        assert reports[-1].stop_reason in (StopReason.STOPPED, StopReason.FINISHED)
+
+
+def test_a_finished_game_gives_one_final_report_without_move(engine):
+    for searcher, rules in searchers(engine):
+        for seed in range(5):
+            over = play_out(rules, seed)[-1]
+            (report,) = searcher.search(over, Limits(), Stop())
+            assert report.stop_reason is StopReason.NO_SEARCH
+            assert (report.move, report.lines) == (None, ())
+            assert report.score.exact
+            if rules.outcome(over) is Outcome.ENDED:
+                assert report.score.value == ExpectedPoints(0.0)

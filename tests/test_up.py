@@ -1,0 +1,136 @@
+"""`plyd up`: every engine in its own daemon, started again when it dies, all stopped together."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from plyd.clients import EngineClient
+from plyd.engines.registry import ENGINES
+
+
+def free_ports(count):
+    """A first port with `count` free ones from there on."""
+    while True:
+        with contextlib.ExitStack() as stack:
+            first = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            try:
+                for i in range(1, count):
+                    stack.enter_context(socket.create_server(("127.0.0.1", first + i)))
+            except OSError:
+                continue
+            return first
+
+
+class Up:
+    """A `plyd up` under test."""
+
+    def __init__(self, folder):
+        self.port = free_ports(len(ENGINES))
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "plyd.clients", "up", "--base-port", str(self.port)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def ready(self):
+        """(game, address, pid) of each daemon, as they become ready."""
+        lines = [self.process.stdout.readline().split() for _ in ENGINES]
+        assert all(len(line) == 3 for line in lines), self.log.read_text()
+        return [(game, address, int(pid)) for game, address, pid in lines]
+
+
+@pytest.fixture
+def up(tmp_path):
+    it = Up(tmp_path)
+    yield it
+    it.process.kill()
+    it.process.wait()
+    it.process.stdout.close()
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def test_every_engine_gets_its_own_process_and_port_and_all_stop_together(up):
+    ready = up.ready()
+    assert {game for game, _, _ in ready} == set(ENGINES)
+    assert {address for _, address, _ in ready} == {f"127.0.0.1:{up.port + i}" for i in range(len(ENGINES))}
+    assert len({pid for _, _, pid in ready}) == len(ENGINES)
+    for game, address, _ in ready:
+        with EngineClient(address) as client:
+            assert [engine.game for engine in client.describe().engines] == [game]
+    up.process.send_signal(signal.SIGTERM)
+    assert up.process.wait(20) == 0
+    assert not any(is_alive(pid) for _, _, pid in ready)
+
+
+def test_a_daemon_that_is_killed_comes_back_on_its_port_and_clients_go_on(up):
+    [(_, address, pid), *_] = up.ready()
+    with EngineClient(address, retry_seconds=20) as client:
+        before = client.search("b 2 2 0 0 0 0").score.expected_points
+        os.kill(pid, signal.SIGKILL)
+        assert client.search("b 2 2 0 0 0 0").score.expected_points == before
+    _, again, new_pid = up.process.stdout.readline().split()
+    assert (again, int(new_pid) != pid) == (address, True)
+    assert "was killed by SIGKILL; starts again in 0.25 s" in up.log.read_text()
+
+
+def test_a_daemon_that_keeps_dying_waits_longer_each_time(up):
+    [(_, _, pid), *_] = up.ready()
+    for delay in ("0.25", "0.50", "1.00"):
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda delay=delay: f"starts again in {delay} s" in up.log.read_text())
+        pid = int(up.process.stdout.readline().split()[2])
+
+
+def test_ctrl_c_stops_them_all(up):
+    ready = up.ready()
+    up.process.send_signal(signal.SIGINT)
+    assert up.process.wait(20) == 0
+    assert not any(is_alive(pid) for _, _, pid in ready)
+
+
+def test_daemons_go_even_when_the_supervisor_is_killed(up):
+    ready = up.ready()
+    up.process.kill()
+    wait_until(lambda: not any(is_alive(pid) for _, _, pid in ready))
+
+
+def test_a_port_that_is_taken_is_refused_in_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "plyd.clients", "up", "--base-port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert (
+        done.stderr == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --base-port\n"
+    )
+
+
+def test_only_loopback_is_served():
+    done = subprocess.run(
+        [sys.executable, "-m", "plyd.clients", "up", "--host", "0.0.0.0"], capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 1
+    assert 'host "0.0.0.0" can be reached from other machines' in done.stderr
