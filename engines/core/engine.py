@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+
 from plyd.engines.core.errors import NotSupported
 from plyd.engines.core.options import Option, OptionValue
 from plyd.engines.core.rules import Rules

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+
 from plyd.engines.core.figures import Figure
 from plyd.engines.fibonacci_2x3 import kernel
 from plyd.engines.fibonacci_2x3.evaluate import Solution, solve

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
 from plyd.engines.core.engine import Answers, BadLine
 from plyd.engines.core.errors import BadPosition
 from plyd.engines.fibonacci_2x3 import kernel

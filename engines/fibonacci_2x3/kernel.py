@@ -8,8 +8,10 @@ before-states of larger sums only, and before-states on after-states of the same
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
 from plyd.engines.core.machine import is_raised, monotonic_ns
 from plyd.engines.fibonacci_2x3.tables import BASE, ROWS, Slides
+from plyd.engines.tiles.lines import LETTER_B
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -19,7 +21,6 @@ Floats = NDArray[np.float64]
 CELLS = 6
 CELL_WEIGHT = np.array([13**5, 13**4, 13**3, 13**2, 13, 1], np.int32)
 BEFORE, AFTER = 1, 2  # bits of `seen`
-LETTER_B = 98
 MAX_BUCKET = 1 << 12  # more before-states than any one sum has; the solver says if not
 MAX_SUM = 1 << 10  # more than any sum of tiles
 UP, RIGHT, DOWN, LEFT = 0, 1, 2, 3

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from plyd.engines.core.machine import NEVER, Stop
+
+from plyd.engines.core.machine import NEVER, Stop, deadline_ns
 from plyd.engines.core.rules import Move, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, Line, Report, Score, StopReason, Unreachable
 from plyd.engines.fibonacci_2x3 import kernel
@@ -80,8 +81,7 @@ class LookAhead:
     def __init__(self, solution: Solution, limits: Limits, stop: Stop, began_ns: int) -> None:
         self._solution = solution
         self._stop = stop
-        budget = limits.budget_seconds()
-        self._deadline_ns = NEVER if budget is None else began_ns + int(budget * 1e9)
+        self._deadline_ns = deadline_ns(began_ns, limits.budget_seconds())
         self._max_nodes = limits.max_nodes or NEVER
         self._counts = np.zeros(2, np.int64)  # nodes, and those of them on the horizon
 

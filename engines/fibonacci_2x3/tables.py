@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from plyd.engines.fibonacci_2x3.rules import RULES
 
 BASE = 13

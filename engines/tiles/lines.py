@@ -11,6 +11,7 @@ cannot read gets letter 0, and the rulebook's own error says what is wrong with 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
 from plyd.engines.tiles.rulebook import MAX_INDEX
 
 Bytes = NDArray[np.uint8]
@@ -23,7 +24,7 @@ EQUALS, MINUS, POINT = 61, 45, 46
 DIGITS = 10  # significant digits of a value
 LONGEST_ANSWER = 32  # bytes: "= ", a value, a move of six letters, newline
 TENS = 10.0 ** np.arange(23)
-WHOLE_TENS = np.array([10**i for i in range(DIGITS)], np.uint64)
+WHOLE_TENS = np.array([10**i for i in range(DIGITS + 1)], np.uint64)
 ZERO, TEN, TEN_DIGITS = np.uint64(0), np.uint64(10), np.uint64(10**DIGITS)
 
 
@@ -132,7 +133,7 @@ def write_number(value: float, out: Bytes, at: int) -> int:
     while value * TENS[decimals] < TENS[DIGITS - 1]:
         decimals += 1
     scaled = np.uint64(rounded_product(value, TENS[decimals]))
-    if scaled == TEN_DIGITS:
+    if scaled == TEN_DIGITS and decimals > 0:
         scaled //= TEN
         decimals -= 1
     while decimals > 0 and scaled % TEN == ZERO:
@@ -141,7 +142,7 @@ def write_number(value: float, out: Bytes, at: int) -> int:
 
     # Step 2. Digits from the last to the first, at least one before the point.
     length = decimals + 1
-    while length < DIGITS and scaled >= WHOLE_TENS[length]:
+    while length <= DIGITS and scaled >= WHOLE_TENS[length]:
         length += 1
     end = at + length + (1 if decimals > 0 else 0)
     place = end

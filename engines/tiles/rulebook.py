@@ -59,11 +59,11 @@ class TileRules:
         for word in numbers:
             if not (word.isascii() and word.removeprefix("-").isdigit()):
                 raise BadPosition(f"{quoted(word)} is not a number in {quoted(text)}; {form}")
-            if word.startswith("-") or len(word.lstrip("0")) > 2 or int(word) > MAX_INDEX:
+            if word.startswith("-") or len(word.lstrip("0")) > 2 or _number(word) > MAX_INDEX:
                 raise BadPosition(f"{quoted(word)} is out of range in {quoted(text)}; {form}")
         if len(numbers) != size:
             raise BadPosition(f"{len(numbers)} numbers in {quoted(text)}; {form}")
-        return Position(before=letter == "b", cells=tuple(map(int, numbers)))
+        return Position(before=letter == "b", cells=tuple(map(_number, numbers)))
 
     def text(self, position: Position) -> str:
         """The `b` or `a` line that names a position."""
@@ -136,6 +136,11 @@ class TileRules:
     def picture(self, position: Position) -> str:
         """The board drawn in plain text."""
         return grid(self.board(position))
+
+
+def _number(word: str) -> int:
+    """The value of digits, however many zeros stand before them."""
+    return int(word.lstrip("0") or "0")
 
 
 @cache

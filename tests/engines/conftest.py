@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+
 from plyd.engines import registry
 
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
+
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
@@ -176,7 +177,7 @@ def test_a_finished_game_gives_one_final_report_without_move(engine):
     for searcher, rules in searchers(engine):
         for seed in range(5):
             over = play_out(rules, seed)[-1]
-            (report,) = searcher.search(over, Limits(), Stop())
+            (report,) = searcher.search(over, Limits(max_nodes=NODES), Stop())
             assert report.stop_reason is StopReason.NO_SEARCH
             assert (report.move, report.lines) == (None, ())
             assert report.score.exact

@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 import numba
-import plyd.engines
 import pytest
 from numba import njit
+
+import plyd.engines
 from plyd.engines import registry
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadOption, EngineError, UnknownGame, quoted

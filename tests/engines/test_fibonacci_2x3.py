@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+
 from plyd.engines.core.engine import BadLine
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.search import Limits
@@ -314,6 +315,13 @@ def test_bad_lines_are_answered_minus_one_and_told_with_their_numbers(fibonacci_
         BadLine(line=2, answer=1, message=rf'5 numbers in "b 2 2 0 0 0\r"; {form}'),
         BadLine(line=6, answer=3, message=rf'unknown letter "\xff" in "\xff 1"; {form}'),
     )
+
+
+def test_a_bad_line_with_thousands_of_zeros_does_not_spoil_its_batch(fibonacci_2x3):
+    batch = b"b 2 2 0 0 0 0\nb 2 2 0 0 " + b"0" * 5000 + b"\nb 2 2 0 0 0 0\n"
+    found = fibonacci_2x3.solution.answers(batch, as_text=True, with_moves=False)
+    assert found.text == b"= 1422.339261\n= -1\n= 1422.339261\n"
+    assert [(error.line, error.answer) for error in found.errors] == [(1, 1)]
 
 
 # --- Indices that cannot occur ----------------------------------------------------------------------------------------

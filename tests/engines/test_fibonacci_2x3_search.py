@@ -7,11 +7,13 @@ import time
 from dataclasses import replace
 
 import pytest
+
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Clock, ExpectedPoints, Limits, Score, StopReason, Unreachable
 from plyd.engines.fibonacci_2x3.rules import RULES
 
+ENOUGH = Limits(max_nodes=10**6)  # so that a search that should end by itself does not hang the tests if it is wrong
 SOON = 10.0  # seconds: a generous bound on what takes milliseconds
 CLOSE = 1e-9
 
@@ -23,7 +25,6 @@ IMPOSSIBLE = [
     "b 1 0 0 0 0 0",  # nor one tile
     "b 1 1 1 1 1 1",
     "a 1 2 1 2 1 2",  # an after-state has room for a drop
-    "a 0 3 0 0 0 0",  # a lone tile of index 3 is made at an edge or in a corner, but not by a first drop
     "a 24 4 18 3 0 0",
     "b 13 0 0 0 0 1",
 ]
@@ -45,7 +46,7 @@ def expectimax(fibonacci_2x3):
 
 
 def reports_of(searcher, text, limits=None, stop=None):
-    return list(searcher.search(RULES.parse(text), limits or Limits(), stop or Stop()))
+    return list(searcher.search(RULES.parse(text), limits or ENOUGH, stop or Stop()))
 
 
 def points(value, *, exact):
@@ -281,7 +282,7 @@ def test_expectimax_keeps_to_max_lines(expectimax):
     ],
 )
 def test_a_nearly_finished_game_is_searched_to_its_end_and_exact(expectimax, fibonacci_2x3, text, depth):
-    reports = reports_of(expectimax, text, Limits(max_lines=99))
+    reports = reports_of(expectimax, text, replace(ENOUGH, max_lines=99))
     assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
     assert [report.score.exact for report in reports] == [False] * (len(reports) - 1) + [True]
     last = reports[-1]
@@ -372,10 +373,16 @@ def test_expectimax_told_to_stop_between_two_reports_ends_with_the_next(expectim
 )
 def test_expectimax_ends_when_its_time_is_up(expectimax, limits, at_least):
     began = time.monotonic()
-    last = reports_of(expectimax, OPEN, limits)[-1]
+    last = reports_of(expectimax, OPEN, replace(limits, max_nodes=10**9))[-1]
     assert last.stop_reason is StopReason.TIME
     assert at_least <= last.seconds <= time.monotonic() - began < SOON
     assert last.move in MOVES_OF_OPEN
+
+
+@pytest.mark.parametrize("max_seconds", [3.2e9, 1e10, 9.2e18])
+def test_more_time_than_a_kernels_clock_can_count_is_time_enough(expectimax, max_seconds):
+    last = reports_of(expectimax, OPEN, Limits(max_seconds=max_seconds, max_nodes=2000))[-1]
+    assert last.stop_reason is StopReason.NODES
 
 
 def test_expectimax_of_an_after_state_has_no_move_of_its_own(expectimax):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from plyd.engines.core.errors import BadPosition
 from plyd.engines.fibonacci_2x3.rules import RULES
 from plyd.engines.tiles.lines import LONGEST_ANSWER, read_lines, write_answers, write_number
@@ -79,6 +80,8 @@ def rulebooks_verdict(line):
         (b"b\xa02 2 0 0 0 0", None),
         (b"b 2 2 0 0 0 \xd9\xa1", None),
         (b"b 2 2 0 0 0 \xc2\xb2", None),
+        pytest.param(b"b 2 2 0 0 0 " + b"0" * 5000, ("b", 2, 2, 0, 0, 0, 0), id="5000 zeros"),
+        pytest.param(b"b 2 2 0 0 " + b"0" * 5000, None, id="5000 zeros, but a number too few"),
     ],
 )
 def test_a_line_is_read_as_the_rulebook_reads_it(line, position):

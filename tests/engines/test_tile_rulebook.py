@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from plyd.engines.core.errors import BadMove, BadPosition
 from plyd.engines.core.rules import Board, Outcome, Side
 from plyd.engines.fibonacci_2x3.rules import RULES

@@ -1,0 +1,69 @@
+"""What the README shows is what happens."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def address():
+    command = [
+        sys.executable,
+        "-m",
+        "plyd.clients",
+        "serve",
+        "2584-2x3",
+        "--listen",
+        "127.0.0.1:0",
+        "--log-level",
+        "error",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        yield process.stdout.readline().split()[-1]
+        process.terminate()
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_python_example_plays_a_game_to_its_end(address):
+    [example] = blocks("python")
+    assert len([line for line in example.splitlines() if line]) <= 10
+    code = example.replace("127.0.0.1:25840", address)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    top, bottom, summary = done.stdout.splitlines()
+    assert len(top.split()) == len(bottom.split()) == 3
+    points, moves = re.fullmatch(r"(\d+) points in (\d+) moves", summary).groups()
+    assert int(points) > 100
+    assert int(moves) > 20
+
+
+def test_the_solve_transcript_is_what_solve_prints(address):
+    [transcript] = [block for block in blocks("console") if block.startswith("$ plyd solve\n")]
+    lines = transcript.splitlines()[1:]
+    queries, answers = lines[::2], lines[1::2]
+    command = [sys.executable, "-m", "plyd.clients", "solve", "--connect", address]
+    done = subprocess.run(command, input="\n".join(queries), capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == answers
+
+
+def test_the_first_example_is_true(address):
+    query, answer = re.search(r'\$ echo "(.*?)" \| \.venv/bin/plyd solve --moves\n(.*)\n', README).groups()
+    command = [sys.executable, "-m", "plyd.clients", "solve", "--moves", "--connect", address]
+    done = subprocess.run(command, input=query, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == answer
+
+
+def test_every_command_the_readme_names_exists():
+    from plyd.clients.cli import COMMANDS
+
+    named = set(re.findall(r"\bplyd ([a-z]+)", README)) - {"is"}
+    assert named <= set(COMMANDS)
+    assert {"up", "serve", "solve", "bench", "health"} <= named
