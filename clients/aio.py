@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
@@ -10,6 +10,7 @@ from typing import Any, Self
 import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+
 from plyd.clients.core import (
     CHANNEL_OPTIONS,
     WINDOW,
@@ -21,11 +22,12 @@ from plyd.clients.core import (
     State,
     Window,
     Wish,
+    check_heard,
     go_command,
     is_final,
     settled,
 )
-from plyd.clients.errors import Unavailable, from_rpc_error
+from plyd.clients.errors import Cancelled, Unavailable
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 
 
@@ -96,22 +98,31 @@ class AsyncEngineClient:
         while True:
             stream = self._engine.Analyze(call.request, timeout=call.timeout)
             try:
-                async for response in stream:
-                    is_begun = True
-                    yield response.report
+                with told_apart():
+                    async for response in stream:
+                        is_begun = True
+                        yield response.report
                 return
             except grpc.RpcError as error:
                 if is_begun:
-                    raise from_rpc_error(error, self.settings.target) from None
-                await asyncio.sleep(retry.delay_after(error))
+                    raise self.settings.explain(error) from None
+                await asyncio.sleep(retry.delay_after(self.settings.explain(error)))
             finally:
                 stream.cancel()
 
     async def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "AsyncGame":
         """A game that the engine follows from move to move; use it in an `async with`."""
-        game = AsyncGame(self._engine, self.settings)
-        await game.begin(self.settings.position(position, moves), options)
-        return game
+        start, retry = self.settings.position(position, moves), self.settings.retry()
+        while True:
+            game = AsyncGame(self._engine, self.settings)
+            try:
+                await game._change(new_game=engine_pb2.NewGameCommand(position=start, options=options))
+                return game
+            except BaseException as error:
+                game.close()
+                if not isinstance(error, Unavailable):
+                    raise
+                await asyncio.sleep(retry.delay_after(error))
 
     async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
@@ -137,17 +148,19 @@ class AsyncEngineClient:
             while True:
                 stream = self._engine.Evaluate(outbox.stream())
                 try:
-                    async for response in stream:
-                        retry = self.settings.retry()
-                        yield outbox.answered().lines, response
+                    with told_apart():
+                        async for response in stream:
+                            retry = self.settings.retry()
+                            yield outbox.answered().lines, response
                     await filling
                     return
                 except grpc.RpcError as error:
-                    await asyncio.sleep(retry.delay_after(error))
+                    await asyncio.sleep(retry.delay_after(self.settings.explain(error)))
                 finally:
                     stream.cancel()
         finally:
             filling.cancel()
+            outbox.close()
 
     async def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:  # noqa: ASYNC109
         """The start of a game, with chance's opening moves made."""
@@ -182,9 +195,10 @@ class AsyncEngineClient:
         retry: Retry = self.settings.retry()
         while True:
             try:
-                return await getattr(stub, call.method)(call.request, timeout=call.timeout)
+                with told_apart():
+                    return await getattr(stub, call.method)(call.request, timeout=call.timeout)
             except grpc.RpcError as error:
-                await asyncio.sleep(retry.delay_after(error))
+                await asyncio.sleep(retry.delay_after(self.settings.explain(error)))
 
 
 class AsyncGame:
@@ -193,13 +207,10 @@ class AsyncGame:
     state: State
 
     def __init__(self, stub: Any, settings: Settings) -> None:
-        self._target = settings.target
+        self._settings = settings
         self._stream = stub.Play()
         self._last_id = 0
-
-    async def begin(self, position: Position, options: dict[str, str]) -> None:
-        """Say where the game begins."""
-        await self._change(new_game=engine_pb2.NewGameCommand(position=position, options=options))
+        self._heard_id = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -245,21 +256,22 @@ class AsyncGame:
     async def _send(self, **command: Any) -> int:
         self._last_id += 1
         number = self._last_id
-        try:
+        with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):  # the reply says why it ended
             await self._stream.write(engine_pb2.PlayRequest(id=number, **command))
-        except grpc.RpcError as error:
-            raise from_rpc_error(error, self._target) from None
         return number
 
     async def _reply(self, number: int) -> engine_pb2.PlayResponse:
         """The next reply to a command; replies to earlier ones, which nobody waits for, are passed over."""
+        check_heard(number, self._heard_id)
         try:
-            while (response := await self._stream.read()) is not grpc.aio.EOF:
-                if response.id == number:
-                    return settled(response, self._target)
+            with told_apart():
+                while (response := await self._stream.read()) is not grpc.aio.EOF:
+                    self._heard_id = response.id
+                    if response.id == number:
+                        return settled(response, self._settings.target)
         except grpc.RpcError as error:
-            raise from_rpc_error(error, self._target) from None
-        raise Unavailable(f"{self._target} ended the game")
+            raise self._settings.explain(error) from None
+        raise Unavailable(f"{self._settings.target} ended the game")
 
 
 class AsyncOutbox:
@@ -278,6 +290,11 @@ class AsyncOutbox:
     def end(self) -> None:
         """Nothing more will be put in."""
         self._window.is_closed = True
+        self._changed.set()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._window.close()
         self._changed.set()
 
     def answered(self) -> engine_pb2.EvaluateRequest:
@@ -300,6 +317,18 @@ class AsyncOutbox:
         while not condition():
             self._changed.clear()
             await self._changed.wait()
+
+
+@contextlib.contextmanager
+def told_apart() -> Iterator[None]:
+    """Raise Cancelled where a call was cancelled, which grpc.aio does not tell from a task that was."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise Cancelled("the call was cancelled from this side") from None
 
 
 async def _aiter(source: Iterable[bytes] | AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:

@@ -34,8 +34,9 @@ def bench(games: tuple[str, ...], as_json: bool, cold: bool) -> None:
     plyd bench
     plyd bench 2584-2x3 --json
     """
-    from plyd.clients.errors import PlydError
     from rich.console import Console
+
+    from plyd.clients.errors import PlydError
 
     talk = Console(stderr=True)
     found: list[dict[str, Any]] = []

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+
 from plyd.clients.core import (
     CHANNEL_OPTIONS,
     WINDOW,
@@ -21,11 +22,12 @@ from plyd.clients.core import (
     State,
     Window,
     Wish,
+    check_heard,
     go_command,
     is_final,
     settled,
 )
-from plyd.clients.errors import PlydError, TimedOut, Unavailable, from_rpc_error
+from plyd.clients.errors import PlydError, TimedOut, Unavailable
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 
 
@@ -95,14 +97,19 @@ class EngineClient:
                 return
             except grpc.RpcError as error:
                 if is_begun:
-                    raise from_rpc_error(error, self.settings.target) from None
-                time.sleep(retry.delay_after(error))
+                    raise self.settings.explain(error) from None
+                time.sleep(retry.delay_after(self.settings.explain(error)))
             finally:
                 stream.cancel()
 
     def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "Game":
         """A game that the engine follows from move to move; use it in a `with`."""
-        return Game(self._engine, self.settings, self.settings.position(position, moves), options)
+        start, retry = self.settings.position(position, moves), self.settings.retry()
+        while True:
+            try:
+                return Game(self._engine, self.settings, start, options)
+            except Unavailable as error:
+                time.sleep(retry.delay_after(error))
 
     def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
@@ -128,7 +135,7 @@ class EngineClient:
                     return
                 except grpc.RpcError as error:
                     outbox.check()
-                    time.sleep(retry.delay_after(error))
+                    time.sleep(retry.delay_after(self.settings.explain(error)))
                 finally:
                     stream.cancel()
         finally:
@@ -164,20 +171,28 @@ class EngineClient:
             try:
                 return getattr(stub, call.method)(call.request, timeout=call.timeout)
             except grpc.RpcError as error:
-                time.sleep(retry.delay_after(error))
+                time.sleep(retry.delay_after(self.settings.explain(error)))
 
 
 class Game:
     """One game on one stream. What the engine learned about one move serves for the next."""
 
+    state: State
+
     def __init__(
         self, stub: engine_pb2_grpc.EngineServiceStub, settings: Settings, position: Position, options: dict[str, str]
     ) -> None:
-        self._target = settings.target
+        self._settings = settings
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
         self._replies = stub.Play(iter(self._commands.get, None))
         self._last_id = 0
-        self.state = self._change(new_game=engine_pb2.NewGameCommand(position=position, options=options))
+        self._heard_id = 0
+        self._sending = threading.Lock()
+        try:
+            self._change(new_game=engine_pb2.NewGameCommand(position=position, options=options))
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -219,9 +234,10 @@ class Game:
         return self.state
 
     def _send(self, **command: Any) -> int:
-        self._last_id += 1
-        self._commands.put(engine_pb2.PlayRequest(id=self._last_id, **command))
-        return self._last_id
+        with self._sending:
+            self._last_id += 1
+            self._commands.put(engine_pb2.PlayRequest(id=self._last_id, **command))
+            return self._last_id
 
     def _reports(self, number: int) -> Iterator[Report]:
         while True:
@@ -232,13 +248,15 @@ class Game:
 
     def _reply(self, number: int) -> engine_pb2.PlayResponse:
         """The next reply to a command; replies to earlier ones, which nobody waits for, are passed over."""
+        check_heard(number, self._heard_id)
         try:
             for response in self._replies:
+                self._heard_id = response.id
                 if response.id == number:
-                    return settled(response, self._target)
+                    return settled(response, self._settings.target)
         except grpc.RpcError as error:
-            raise from_rpc_error(error, self._target) from None
-        raise Unavailable(f"{self._target} ended the game")
+            raise self._settings.explain(error) from None
+        raise Unavailable(f"{self._settings.target} ended the game")
 
 
 class Outbox:
@@ -272,10 +290,7 @@ class Outbox:
     def close(self) -> None:
         """Send nothing more."""
         with self._changed:
-            self._window.is_closed = True
-            self._window.unsent.clear()
-            self._window.begin()
-            self._window.unsent.clear()
+            self._window.close()
             self._changed.notify_all()
 
     def _requests(self, number: int) -> Iterator[engine_pb2.EvaluateRequest]:

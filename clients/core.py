@@ -1,12 +1,14 @@
 """What the sync and the async client share: requests built, time-outs decided, retries counted. Does no I/O."""
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
-from plyd.clients.errors import PlydError, from_code, from_rpc_error
+
+from plyd.clients.errors import PlydError, Unavailable, from_code, from_rpc_error
 from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
 
 Report = search_pb2.Report
@@ -17,7 +19,7 @@ CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.max_send_message_length", 64 << 20),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 2000),  # what one try to connect may take: distant machines need a while
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.use_local_subchannel_pool", 1),  # two clients are two connections, as a caller would think
 ]
@@ -54,6 +56,10 @@ class Settings:
         whole.moves.extend(moves)
         return whole
 
+    def seconds(self, timeout: float | None) -> float:
+        """The time-out asked for, or the client's own."""
+        return self.timeout if timeout is None else timeout
+
     def search(self, method: str, position: Position, wish: "Wish", timeout: float | None) -> Call:
         """A Search or Analyze call."""
         request: Any = engine_pb2.SearchRequest if method == "Search" else engine_pb2.AnalyzeRequest
@@ -64,23 +70,23 @@ class Settings:
 
     def describe(self, timeout: float | None) -> Call:
         """A Describe call."""
-        return Call("Describe", engine_pb2.DescribeRequest(game=self.game), timeout or self.timeout)
+        return Call("Describe", engine_pb2.DescribeRequest(game=self.game), self.seconds(timeout))
 
     def new_game(self, start: str, seed: int | None, timeout: float | None) -> Call:
         """A NewGame call."""
         request = rules_pb2.NewGameRequest(game=self.game, variant=self.variant, start=start, seed=seed)
-        return Call("NewGame", request, timeout or self.timeout)
+        return Call("NewGame", request, self.seconds(timeout))
 
     def inspect(self, position: Position, timeout: float | None) -> Call:
         """An Inspect call."""
-        return Call("Inspect", rules_pb2.InspectRequest(position=position), timeout or self.timeout)
+        return Call("Inspect", rules_pb2.InspectRequest(position=position), self.seconds(timeout))
 
     def apply(
         self, position: Position, moves: Sequence[str], with_chance: bool, seed: int | None, timeout: float | None
     ) -> Call:
         """An Apply call."""
         request = rules_pb2.ApplyRequest(position=position, moves=moves, with_chance=with_chance, seed=seed)
-        return Call("Apply", request, timeout or self.timeout)
+        return Call("Apply", request, self.seconds(timeout))
 
     def batch(self, lines: bytes, *, as_text: bool, with_moves: bool) -> engine_pb2.EvaluateRequest:
         """One message of an Evaluate stream."""
@@ -91,7 +97,11 @@ class Settings:
 
     def retry(self) -> "Retry":
         """A new count of tries."""
-        return Retry(self.target, self.retry_seconds)
+        return Retry(self.retry_seconds)
+
+    def explain(self, error: grpc.RpcError) -> PlydError:
+        """The exception that says what a gRPC error means."""
+        return from_rpc_error(error, self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +130,19 @@ class Wish:
 class Retry:
     """Decides after each failed try whether to try again, and when."""
 
-    def __init__(self, target: str, patience_seconds: float) -> None:
-        self._target = target
-        self._left = patience_seconds
+    def __init__(self, patience_seconds: float) -> None:
+        self._patience = patience_seconds
+        self._end: float | None = None  # of the patience, which begins with the first failure
         self._delay = 0.05
 
-    def delay_after(self, error: grpc.RpcError) -> float:
-        """Seconds to wait before the next try; raises what the error means if there is to be none."""
-        if error.code() is not grpc.StatusCode.UNAVAILABLE or self._left <= 0:
-            raise from_rpc_error(error, self._target) from None
-        delay = min(self._delay, self._left)
-        self._left -= delay
+    def delay_after(self, error: PlydError) -> float:
+        """Seconds to wait before the next try; raises the error if there is to be none."""
+        now = time.monotonic()
+        if self._end is None:
+            self._end = now + self._patience
+        if not isinstance(error, Unavailable) or now >= self._end:
+            raise error from None
+        delay = min(self._delay, self._end - now)
         self._delay = min(self._delay * 2, 1.0)
         return delay
 
@@ -161,6 +173,12 @@ class Window:
         self.stream += 1
         return self.stream
 
+    def close(self) -> None:
+        """Send nothing more, on any stream."""
+        self.begin()
+        self.unsent.clear()
+        self.is_closed = True
+
     def send(self) -> engine_pb2.EvaluateRequest:
         """The next batch, now in flight."""
         self.in_flight.append(self.unsent.popleft())
@@ -172,6 +190,12 @@ def settled(response: engine_pb2.PlayResponse, target: str) -> engine_pb2.PlayRe
     if response.WhichOneof("reply") == "error":
         raise from_code(response.error.code, response.error.message, target)
     return response
+
+
+def check_heard(number: int, heard: int) -> None:
+    """Raise if the replies to a command were passed over, since one to a later command has been read."""
+    if heard > number:
+        raise PlydError("this search was given up for a later command")
 
 
 def is_final(response: engine_pb2.PlayResponse) -> bool:

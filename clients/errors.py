@@ -18,6 +18,7 @@ from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
 DETAILS_KEY = "grpc-status-details-bin"
+BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: hides the status that the stream ended with
 
 
 class PlydError(Exception):
@@ -72,9 +73,14 @@ ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
 }
 
 
+def status_of(error: Any) -> grpc.StatusCode:
+    """The status of a gRPC error. To grpc.aio a stream that breaks under a write is INTERNAL; it is UNAVAILABLE."""
+    return grpc.StatusCode.UNAVAILABLE if error.details() == BROKEN_WRITE else error.code()
+
+
 def from_rpc_error(error: Any, target: str) -> PlydError:
     """The exception that says what a gRPC error means."""
-    code, message = error.code(), error.details() or ""
+    code, message = status_of(error), error.details() or ""
     kind = ERRORS.get(code, DaemonFault)
     if kind is Unavailable:
         message = f"no daemon answers at {target}: {message}"
@@ -86,6 +92,8 @@ def from_rpc_error(error: Any, target: str) -> PlydError:
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY:
             _read_details(mapped, value)
+    if kind is Overloaded and not mapped.retry_seconds:  # not the daemon's word but gRPC's, of a message too large
+        return InvalidRequest(message)
     return mapped
 
 

@@ -18,6 +18,7 @@ def health(address: str, service: str, wait_seconds: float) -> None:
     """
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
+
     from plyd.clients.client import EngineClient
     from plyd.clients.errors import PlydError
 

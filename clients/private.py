@@ -1,7 +1,9 @@
 """A daemon of one's own: started on a Unix socket in a private folder, used, and stopped."""
 
-import contextlib
+import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,7 @@ from typing import Self
 from plyd.clients.errors import Unavailable
 
 START_SECONDS = 120.0  # a first start compiles kernels
+STOP_SECONDS = 15.0
 
 
 class PrivateDaemon:
@@ -27,8 +30,10 @@ class PrivateDaemon:
         self.target = f"unix:{self._folder}/socket"
         self._errors = tempfile.TemporaryFile()
         command = [sys.executable, "-m", "plyd.clients", "serve", *self._games, "--listen", self.target]
+        command += ["--with-stdin", "--log-level", "warning", "--log-format", "human"]
         self._process = subprocess.Popen(
-            [*command, "--with-stdin", "--log-level", "warning", "--log-format", "human"],
+            # The shell outlives us and the daemon, to remove the folder even if we are killed.
+            ["sh", "-c", '"$@"; rm -rf "$0"', self._folder, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -44,14 +49,12 @@ class PrivateDaemon:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.terminate()
-        with contextlib.suppress(BrokenPipeError):
-            assert self._process.stdin is not None
-            self._process.stdin.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         try:
-            self._process.wait(15)
+            self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
@@ -60,9 +63,12 @@ class PrivateDaemon:
 
     def _wait(self) -> None:
         """Return once it says that it serves."""
-        assert self._process.stdout is not None
-        if not self._process.stdout.readline().startswith(b"serving"):
-            self._process.wait(15)
+        stdout = self._process.stdout
+        assert stdout is not None
+        if not select.select([stdout], [], [], START_SECONDS)[0]:
+            raise Unavailable(f"a private daemon for {' '.join(self._games)} is not ready after {START_SECONDS:g} s")
+        if not stdout.readline().startswith(b"serving"):
+            self._process.wait(STOP_SECONDS)
             self._errors.seek(0)
             said = self._errors.read().decode(errors="replace").strip()
             raise Unavailable(f"a private daemon for {' '.join(self._games)} did not start: {said}")

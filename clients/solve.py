@@ -34,10 +34,9 @@ def solve(connect: str | None, moves: bool, strict: bool, banner: bool) -> None:
     from plyd.clients.errors import PlydError
     from plyd.clients.private import PrivateDaemon
 
-    if banner:
-        sys.stdout.write("2584-Solver: " + " ".join(["plyd", *sys.argv[1:]]) + "\n\n")
-        sys.stdout.flush()
     try:
+        if banner:
+            write(f"2584-Solver: {' '.join(['plyd', *sys.argv[1:]])}\n\n".encode(errors="surrogateescape"))
         with contextlib.ExitStack() as stack:
             target = connect or stack.enter_context(PrivateDaemon(GAME)).target
             status = answer(target, moves=moves, strict=strict, banner=banner)
@@ -45,6 +44,8 @@ def solve(connect: str | None, moves: bool, strict: bool, banner: bool) -> None:
         raise click.ClickException(str(error)) from None
     except BrokenPipeError:  # whoever read our answers has enough
         status = 0
+    except OSError as error:  # stdin cannot be read, or stdout not written
+        raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         status = 130
     with contextlib.suppress(OSError):

@@ -54,13 +54,20 @@ def parse_address(text: str) -> Address:
         raise BadAddress(f'"{text}" is ambiguous; {FORM}')
     if not colon or not host:
         raise BadAddress(f'"{text}" is not an address; {FORM}')
-    if not (port.isascii() and port.isdigit() and int(port) <= 65535):
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535):
         raise BadAddress(f'port "{port}" in "{text}" is not a number from 0 to 65535; {FORM}')
     return Address(host=host, port=int(port))
 
 
 def clear_path(path: str) -> None:
     """Make way for a new Unix socket: remove one that nobody answers on; refuse anything else that is there."""
+    try:
+        _clear(path)
+    except OSError as error:
+        raise BadAddress(f'cannot listen on "unix:{path}": {error.strerror}') from None
+
+
+def _clear(path: str) -> None:
     try:
         kind = os.stat(path).st_mode
     except FileNotFoundError:

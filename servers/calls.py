@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import grpc.aio
+
 from plyd.engines.core.errors import EngineError, ShuttingDown
 from plyd.servers.runtime import Runtime
 from plyd.servers.status import status_code, status_message, trailing_details

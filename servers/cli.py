@@ -45,6 +45,7 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
     plyd serve 2584-2x3
     plyd serve 2584-2x3 --listen 127.0.0.1:0 --listen unix:/tmp/plyd.sock
     """
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what its core would print beside our log, our errors say too
     from plyd.engines import registry
     from plyd.engines.core.errors import EngineError
     from plyd.servers import daemon, log

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from plyd.engines.core.errors import BadCommand, EngineError
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.search import Limits
+from plyd.servers.calls import note
 from plyd.servers.messages import read_limits, read_record, report_message, state_message
 from plyd.servers.runtime import Runtime
 from plyd.servers.scheduler import Priority
@@ -77,6 +78,7 @@ class Conversation:
         if command == "new_game":
             record = read_record(self._runtime.engines, request.new_game.position)
             self._session = Session(record, request.new_game.options)
+            note(game=record.engine.card.game)
         if self._session is None:
             raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
         if command == "moves":

@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+
 from plyd.engines.core.engine import Engine
 from plyd.servers.addresses import Address, BadAddress, clear_path
 from plyd.servers.engine_service import EngineService
@@ -55,7 +55,15 @@ class Daemon:
     async def start(self, addresses: Sequence[Address]) -> list[Address]:
         """Listen, not yet ready; the addresses with their real ports."""
         await self._tell_health(health_pb2.HealthCheckResponse.NOT_SERVING)
-        bound = [self._listen(address) for address in addresses]
+        bound: list[Address] = []
+        try:
+            for address in addresses:
+                bound += [self._listen(address)]
+        except BadAddress:
+            for address in bound:
+                if address.path:
+                    os.unlink(address.path)  # gRPC does so when it stops, but not if it never started
+            raise
         await self._server.start()
         return bound
 
@@ -69,17 +77,20 @@ class Daemon:
         await self._tell_health(health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, grace_seconds: float = GRACE_SECONDS) -> bool:
-        """Say NOT_SERVING, let running searches answer, then close; whether all calls ended in time."""
+        """Say NOT_SERVING, let running searches answer, then close; whether all of them ended in time."""
         await self._health.enter_graceful_shutdown()
         self.runtime.drain()
+        ended_well = True
         try:
             async with asyncio.timeout(grace_seconds):
-                await self.runtime.idle.wait()
+                await self.runtime.until_idle()
         except TimeoutError:
-            log.warning("%d calls did not end within %.1f s", self.runtime.calls, grace_seconds)
+            ended_well = False
+            calls, searches = self.runtime.calls, self.runtime.searches.running
+            log.warning("%d calls and %d searches did not end within %.1f s", calls, searches, grace_seconds)
         await self._server.stop(0.2)
         self.runtime.close()
-        return self.runtime.calls == 0
+        return ended_well
 
     def _listen(self, address: Address) -> Address:
         if address.path:
@@ -120,8 +131,10 @@ async def run(
     warming = asyncio.ensure_future(daemon.warm_up())
     going = asyncio.ensure_future(told_to_go.wait())
     await asyncio.wait({warming, going}, return_when=asyncio.FIRST_COMPLETED)
-    if warming.done():
-        warming.result()
+    fault = warming.exception() if warming.done() else None
+    if fault:
+        log.error("an engine did not get warm", exc_info=fault)
+    elif warming.done():
         for address in bound:
             print(f"serving {' '.join(engines)} on {address}", flush=True)
         await going
@@ -129,14 +142,11 @@ async def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)  # a second one ends the process at once
     ended_well = await daemon.stop()
-    for address in bound:
-        if address.path:
-            Path(address.path).unlink(missing_ok=True)  # noqa: ASYNC240
     log.info("stopped")
     if not ended_well or not warming.done():
         logging.shutdown()
         os._exit(0 if ended_well else 1)  # a thread is still at it and would keep the process
-    return 0
+    return 1 if fault else 0
 
 
 def _wait_for_parent(loop: asyncio.AbstractEventLoop, told_to_go: asyncio.Event) -> None:

@@ -4,7 +4,7 @@ from contextlib import aclosing
 from typing import Any
 
 from plyd.engines import __version__
-from plyd.engines.core.errors import BadBatch
+from plyd.engines.core.errors import BadBatch, ShuttingDown
 from plyd.engines.core.machine import Stop
 from plyd.servers.calls import answered, next_request, note
 from plyd.servers.conversation import Conversation
@@ -69,6 +69,9 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
                     note(commands=commands)
                     await conversation.obey(request)
                 await conversation.finish()
+            except ShuttingDown:
+                await conversation.halt()
+                raise
             finally:
                 conversation.leave()
 
@@ -88,6 +91,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         if len(request.lines) > most:
             raise BadBatch(f"a batch of {len(request.lines)} bytes; at most {most} are allowed")
         engine = find_engine(self.runtime.engines, request.game)
+        note(game=engine.card.game)
         variant = find_variant(engine, request.variant)
         as_text = request.form == engine_pb2.ANSWER_FORM_TEXT
 

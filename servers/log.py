@@ -12,10 +12,8 @@ def set_up(level: str, form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     is_human = form == "human" or (form == "auto" and sys.stderr.isatty())
     handler.setFormatter(HumanFormatter() if is_human else JsonFormatter())
-    root = logging.getLogger("plyd")
-    root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    root.propagate = False
+    logging.getLogger().handlers[:] = [handler]  # what gRPC and asyncio have to say comes in the same form
+    logging.getLogger("plyd").setLevel(level.upper())
 
 
 class JsonFormatter(logging.Formatter):

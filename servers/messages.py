@@ -20,7 +20,7 @@ from plyd.engines.core.search import (
     StopReason,
     WinProbability,
 )
-from plyd.servers.record import Record, find_engine
+from plyd.servers.record import Record, at, find_engine
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_LINES = 1000
@@ -55,14 +55,15 @@ def read_limits(message: search_pb2.Limits, max_lines: int | None) -> Limits:
     """The limits that a message asks for."""
     for name in ("nodes", "depth"):
         if message.HasField(name) and getattr(message, name) < 1:
-            raise BadLimit(f"limits.{name} is 0; allowed is 1 or more")
+            raise at(f"limits.{name}", BadLimit(f"limits.{name} is 0; allowed is 1 or more"))
     if max_lines is not None and not 1 <= max_lines <= MAX_LINES:
-        raise BadLimit(f"max_lines is {max_lines}; allowed is 1 to {MAX_LINES}")
+        raise at("max_lines", BadLimit(f"max_lines is {max_lines}; allowed is 1 to {MAX_LINES}"))
     clock = None
     if message.HasField("clock"):
         to_go = message.clock.moves_to_go if message.clock.HasField("moves_to_go") else None
         if to_go == 0:
-            raise BadLimit("limits.clock.moves_to_go is 0; allowed is 1 or more")
+            name = "limits.clock.moves_to_go"
+            raise at(name, BadLimit(f"{name} is 0; allowed is 1 or more"))
         clock = Clock(message.clock.remaining_ms / 1000, message.clock.increment_ms / 1000, to_go)
     return Limits(
         max_seconds=message.move_time_ms / 1000 if message.HasField("move_time_ms") else None,

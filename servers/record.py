@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plyd.engines.core.engine import Engine
-from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, UnknownGame, quoted
+from plyd.engines.core.errors import BadCommand, BadInput, BadMove, BadPosition, UnknownGame, quoted
 from plyd.engines.core.rules import Side
 
 MAX_MOVES = 4096
@@ -82,5 +82,12 @@ def find_variant(engine: Engine, variant: str) -> str:
     """The name of a variant; with no name, the first one."""
     if variant and variant not in engine.variants:
         known = ", ".join(engine.variants)
-        raise BadPosition(f"unknown variant {quoted(variant)} of {engine.card.game}; variants are {known}")
+        message = f"unknown variant {quoted(variant)} of {engine.card.game}; variants are {known}"
+        raise at("position.variant", BadPosition(message))
     return variant or next(iter(engine.variants))
+
+
+def at(field: str, error: BadInput) -> BadInput:
+    """The error, with the path of the request field that it is about."""
+    error.field = field
+    return error

@@ -32,21 +32,21 @@ class Runtime:
         self._settled = asyncio.Event()  # ready, or going
         self.draining = asyncio.Event()
         self.calls = 0
-        self.idle = asyncio.Event()
-        self.idle.set()
+        self._no_calls = asyncio.Event()
+        self._no_calls.set()
         self._sessions = 0
 
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:
         """Count a call as under way."""
         self.calls += 1
-        self.idle.clear()
+        self._no_calls.clear()
         try:
             yield
         finally:
             self.calls -= 1
             if self.calls == 0:
-                self.idle.set()
+                self._no_calls.set()
 
     @contextlib.contextmanager
     def session(self) -> Iterator[None]:
@@ -75,6 +75,12 @@ class Runtime:
         self._settled.set()
         self.searches.drain()
         self.evaluations.drain()
+
+    async def until_idle(self) -> None:
+        """Wait until no call is under way and no thread is at work."""
+        await self._no_calls.wait()
+        await self.searches.until_idle()
+        await self.evaluations.until_idle()
 
     def close(self) -> None:
         """Let the threads go."""

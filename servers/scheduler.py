@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import IntEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.engines.core.machine import Stop
@@ -33,7 +33,7 @@ class Scheduler:
         self._free = slots
         self._waiting: list[tuple[Priority, float, int, Stop, asyncio.Future[None]]] = []
         self._order = itertools.count()
-        self._running: set[Stop] = set()
+        self._running: dict[Stop, asyncio.Future[Any]] = {}
         self._mean_seconds = 0.1  # of recent jobs, for the retry hint
         self._is_draining = False
 
@@ -65,11 +65,10 @@ class Scheduler:
         if self._is_draining:  # since the slot was granted
             stop.set()
         began = time.monotonic()
-        self._running.add(stop)
-        future = loop.run_in_executor(self._pool, job, began - arrived)
+        future = self._running[stop] = loop.run_in_executor(self._pool, job, began - arrived)
 
         def give_back(done: asyncio.Future[T]) -> None:
-            self._running.discard(stop)
+            del self._running[stop]
             self._mean_seconds += 0.1 * (time.monotonic() - began - self._mean_seconds)
             self._give_back()
             if not done.cancelled():
@@ -99,6 +98,11 @@ class Scheduler:
             if not ticket.done():
                 ticket.set_exception(ShuttingDown("the daemon is shutting down"))
         self._waiting.clear()
+
+    async def until_idle(self) -> None:
+        """Wait until no thread is at work, not even for a caller who has left."""
+        while self._running:
+            await asyncio.wait(self._running.values())
 
     def close(self) -> None:
         """Let the threads go; call it when nothing runs any more."""

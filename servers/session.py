@@ -13,6 +13,7 @@ from plyd.servers.record import Record
 from plyd.servers.scheduler import Priority, Scheduler
 
 DEADLINE_MARGIN_SECONDS = 0.02  # kept of the caller's deadline for the way back
+DEADLINE_ROUNDING = 0.01  # share of it by which gRPC, writing it in few digits, may have made it longer
 LEAST_PATIENCE_SECONDS = 0.05  # a request waits this long for a slot however short its time
 
 
@@ -52,9 +53,7 @@ class Session:
         stop = stop or Stop()
         engine, position = self.record.engine, self.record.position
         mailbox = Mailbox()
-        budget = _least(
-            limits.budget_seconds(), None if deadline_seconds is None else deadline_seconds - DEADLINE_MARGIN_SECONDS
-        )
+        budget = _least(limits.budget_seconds(), _usable(deadline_seconds))
 
         def job(waited: float) -> Told:
             began = time.monotonic()
@@ -110,6 +109,13 @@ class Mailbox:
         with self._lock:
             told, self._latest = self._latest, None
         return told
+
+
+def _usable(deadline_seconds: float | None) -> float | None:
+    """How much of the caller's deadline a search may take, so that its answer still comes in time."""
+    if deadline_seconds is None:
+        return None
+    return deadline_seconds * (1 - DEADLINE_ROUNDING) - DEADLINE_MARGIN_SECONDS
 
 
 def _least(one: float | None, other: float | None) -> float | None:

@@ -4,6 +4,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc import StatusCode
+
 from plyd.engines.core import errors
 
 STATUS: dict[type[errors.EngineError], StatusCode] = {

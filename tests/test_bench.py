@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+
 from plyd.clients import bench
 from plyd.engines import bench as engine_bench
 from plyd.engines import registry

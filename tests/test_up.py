@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+
 from plyd.clients import EngineClient
 from plyd.engines.registry import ENGINES
 

@@ -1,7 +1,6 @@
 """Real daemons for the clients to talk to, and the cases that the blocking and the asyncio client share."""
 
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -13,8 +12,9 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
+
 from plyd.clients import errors
-from plyd.v1 import engine_pb2_grpc, position_pb2, search_pb2
+from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
 
 GAME = "2584-2x3"
 PLYD = [sys.executable, "-m", "plyd.clients"]
@@ -41,37 +41,31 @@ class Daemon:
     def __init__(self, *options):
         self.options = options
         self.address = "127.0.0.1:0"
-        self.start()
+        self.launch()
+        self.wait()
 
     def launch(self):
         """Begin to start: it listens some time later, and is ready later still."""
         command = [*PLYD, "serve", GAME, "--listen", self.address, "--log-level", "error", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        self.is_ready = False
 
-    def start(self):
-        """Start, and wait until it says that it serves."""
-        self.launch()
-        assert select.select([self.process.stdout], [], [], START_SECONDS)[0], "the daemon does not start"
-        line = self.process.stdout.readline().decode()
-        assert line.startswith(f"serving {GAME} on "), line
-        self.address = line.split()[-1]
+    def wait(self):
+        """Wait until it says that it serves."""
+        if not self.is_ready:
+            assert select.select([self.process.stdout], [], [], START_SECONDS)[0], "the daemon does not start"
+            line = self.process.stdout.readline().decode()
+            assert line.startswith(f"serving {GAME} on "), line
+            self.address = line.split()[-1]
+            self.is_ready = True
 
     def kill(self):
         """End it as kill -9 does."""
         self.process.kill()
         self.close()
 
-    def pause(self):
-        """Let it fall silent, as a machine that hangs does."""
-        self.process.send_signal(signal.SIGSTOP)
-
-    def resume(self):
-        """Let it speak again."""
-        self.process.send_signal(signal.SIGCONT)
-
     def close(self):
         """End it in good order, if it still runs."""
-        self.resume()
         self.process.terminate()
         self.process.wait(DEADLINE_SECONDS)
         self.process.stdout.close()
@@ -87,9 +81,15 @@ def eventually(claim, seconds=DEADLINE_SECONDS):
 
 
 @pytest.fixture(scope="session")
-def daemon():
+def socket_path(tmp_path_factory):
+    """The path of the Unix socket on which the session's daemon listens too."""
+    return tmp_path_factory.mktemp("socket") / "plyd.sock"
+
+
+@pytest.fixture(scope="session")
+def daemon(socket_path):
     """The address of a daemon for the whole run; leave it as you found it."""
-    daemon = Daemon()
+    daemon = Daemon("--listen", f"unix:{socket_path}")
     yield daemon.address
     daemon.close()
 
@@ -102,12 +102,21 @@ def narrow_daemon():
     daemon.close()
 
 
-@pytest.fixture
-def own_daemon():
-    """A daemon for one test, to be killed and started again."""
+@pytest.fixture(scope="session")
+def spare_daemon():
+    """A daemon that tests kill one after another."""
     daemon = Daemon()
     yield daemon
     daemon.close()
+
+
+@pytest.fixture
+def own_daemon(spare_daemon):
+    """A daemon to be killed and started again; it comes back to life while other tests run."""
+    spare_daemon.wait()
+    yield spare_daemon
+    if spare_daemon.process.poll() is not None:
+        spare_daemon.launch()
 
 
 @pytest.fixture(scope="session")
@@ -267,11 +276,12 @@ def refusal_case(request):
 class Faulty(engine_pb2_grpc.EngineServiceServicer):
     """Fails Describe with the status that the request's game names, and never answers to SILENCE."""
 
-    def Describe(self, request, context):
+    def Describe(self, request, context):  # noqa: N802
         if request.game == "SILENCE":
             time.sleep(1)
+            return engine_pb2.DescribeResponse()
         context.set_trailing_metadata(FAULT_DETAILS.get(request.game, ()))
-        context.abort(grpc.StatusCode[request.game], f"so it is: {request.game}")
+        return context.abort(grpc.StatusCode[request.game], f"so it is: {request.game}")
 
 
 def details(*found):

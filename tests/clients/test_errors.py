@@ -2,6 +2,7 @@
 
 import grpc
 import pytest
+
 from plyd.clients import errors
 from plyd.servers.status import STATUS
 

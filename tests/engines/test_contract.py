@@ -157,12 +157,13 @@ def test_a_search_told_to_stop_before_it_begins_ends_with_a_move(engine):
         assert reports[-1].move in {move.text for move in rules.legal_moves(position)}
 
 
-def test_a_search_without_limits_ends_when_told_to_stop(engine):
+def test_a_search_with_time_to_spare_ends_when_told_to_stop(engine):
     for searcher, rules in searchers(engine):
         stop, reports = Stop(), []
         position = next(p for p in play_out(rules, 5) if rules.to_move(p) is Side.PLAYER_ONE)
         thread = threading.Thread(
-            target=lambda s=searcher, p=position, t=stop, r=reports: r.extend(s.search(p, Limits(), t)), daemon=True
+            target=lambda s=searcher, p=position, t=stop, r=reports: r.extend(s.search(p, Limits(max_seconds=60), t)),
+            daemon=True,
         )
         thread.start()
         time.sleep(0.1)

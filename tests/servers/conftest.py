@@ -2,9 +2,9 @@
 
 import contextlib
 import logging
-import signal
 
 import pytest
+
 from plyd.engines import registry
 from tests.servers.daemons import House, OpenDaemon, Process, until
 from tests.servers.fakes import FakeEngine
@@ -62,10 +62,14 @@ def serve(tmp_path):
         yield lambda *arguments, **settings: stack.enter_context(Process(tmp_path, *arguments, **settings))
 
 
-@pytest.fixture(params=[signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def goodbye(request):
-    """Each signal that tells a daemon to go."""
-    return request.param
+@pytest.fixture
+def keep_loggers():
+    """Has the loggers as they were after a test that sets them up."""
+    root, ours = logging.getLogger(), logging.getLogger("plyd")
+    handlers, level = root.handlers[:], ours.level
+    yield
+    root.handlers[:] = handlers
+    ours.setLevel(level)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import uvloop
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2_grpc
+
 from plyd.servers.addresses import parse_address
 from plyd.servers.daemon import Daemon
 from plyd.servers.runtime import Capacity
@@ -83,6 +84,16 @@ def retry_seconds(error):
     return retry.retry_delay.ToTimedelta().total_seconds()
 
 
+def read_out(stream):
+    """All that a stream gave, and the error that ended it, None if it ended well."""
+    given = []
+    try:
+        given.extend(stream)  # what came before an error stays
+    except grpc.RpcError as error:
+        return given, error
+    return given, None
+
+
 class House:
     """One event loop in one thread, where all daemons of this process live."""
 
@@ -144,10 +155,10 @@ class OpenDaemon:
         return self.searches.running == self.searches.waiting == self.runtime.calls == 0
 
     def occupied(self, **fields):
-        """A call whose search holds a slot, and ends only when it is cancelled."""
-        before = self.searches.running
+        """A call whose search holds a slot of fake engines, and ends only when it is cancelled."""
+        asked, running = len(self.engine.asked), self.searches.running
         call = self.caller.engine.Search.future(search_request(options=SLOW, **fields))
-        until(lambda: self.searches.running == before + 1)
+        until(lambda: (len(self.engine.asked), self.searches.running) == (asked + 1, running + 1))
         return call
 
 

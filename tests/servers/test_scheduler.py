@@ -5,6 +5,7 @@ import functools
 import threading
 
 import pytest
+
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.engines.core.machine import Stop
 from plyd.servers.scheduler import Priority, Scheduler
@@ -51,7 +52,7 @@ class Work:
 async def until(claim):
     """Return once a claim holds."""
     async with asyncio.timeout(SOON):
-        while not claim():
+        while not claim():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
 
@@ -192,7 +193,7 @@ async def test_the_hint_grows_with_the_time_that_jobs_take():
 async def test_who_waits_longer_than_its_patience_is_refused_and_leaves_the_queue():
     scheduler = Scheduler("test", 1, 1)
     first = await running(scheduler)
-    impatient = await waiting(scheduler, patience_seconds=0.03)
+    impatient = Work(scheduler, patience_seconds=0.03)
     assert str(await refused(impatient)) == "no slot came free within 0.030 s; try again later"
     assert scheduler.waiting == 0
     patient = await waiting(scheduler)
@@ -332,9 +333,8 @@ async def test_a_slot_granted_to_one_who_leaves_in_that_moment_goes_to_the_next(
 async def test_a_slot_granted_in_the_moment_that_patience_ends_is_taken(monkeypatch):
     scheduler = Scheduler("test", 1, 1)
     first = await running(scheduler)
-    timeouts = []
-    timeout = asyncio.timeout
-    monkeypatch.setattr(asyncio, "timeout", lambda seconds: timeouts.append(timeout(seconds)) or timeouts[-1])
+    timeouts, timeout = {}, asyncio.timeout
+    monkeypatch.setattr(asyncio, "timeout", lambda seconds: timeouts.setdefault(seconds, timeout(seconds)))
     second = await waiting(scheduler, patience_seconds=30)
     monkeypatch.undo()
     give_back = scheduler._give_back
@@ -342,7 +342,7 @@ async def test_a_slot_granted_in_the_moment_that_patience_ends_is_taken(monkeypa
     def give_back_too_late():
         scheduler._give_back = give_back
         give_back()
-        timeouts[0]._on_timeout()
+        timeouts[30]._on_timeout()
 
     scheduler._give_back = give_back_too_late
     await first.end()
