@@ -1,1 +1,1 @@
-"""Models: what was learned. Network definitions, trainers, and weights with their SHA-256; engines load them by name."""
+"""Models: what was learned. Network definitions, trainers, and weights with their SHA-256, loaded by name."""

@@ -1,5 +1,6 @@
 """Options of an engine: text in, values out."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,11 +27,18 @@ class Option:
             raise BadOption(f"option {self.name} is {quoted(text)}; allowed is {self._allowed()}")
         return value
 
+    def __post_init__(self) -> None:
+        is_number = not isinstance(self.default, bool | str)
+        assert is_number == (self.minimum is not None) == (self.maximum is not None), "numbers have a range"
+        assert isinstance(self.default, str) == bool(self.choices), "words have choices"
+
     def _convert(self, text: str) -> OptionValue | None:
         if isinstance(self.default, bool):
             return {"true": True, "false": False}.get(text)
         if isinstance(self.default, str):
             return text
+        if not re.fullmatch(r"[-+.0-9eE]+", text):  # Python would take 1_000 and nan too
+            return None
         try:
             return type(self.default)(text)
         except ValueError:
@@ -48,8 +56,9 @@ class Option:
             return "true or false"
         if isinstance(self.default, str):
             return " or ".join(self.choices)
-        kind = "a whole number" if isinstance(self.default, int) else "a number"
-        return f"{kind} from {self.minimum:g} to {self.maximum:g}"
+        if isinstance(self.default, int):
+            return f"a whole number from {self.minimum} to {self.maximum}"
+        return f"a number from {self.minimum:g} to {self.maximum:g}"
 
 
 def read_options(options: Sequence[Option], texts: Mapping[str, str]) -> dict[str, OptionValue]:

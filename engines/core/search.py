@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.machine import NEVER, Stop
 from plyd.engines.core.rules import Side
 
 MOVES_AHEAD = 30  # moves that a clock with no count of its own is thought to be for
@@ -22,7 +22,8 @@ class Clock:
 
     def share_seconds(self) -> float:
         """How much of the clock to spend on this move."""
-        share = self.remaining_seconds / (self.moves_to_go or MOVES_AHEAD) + 0.8 * self.increment_seconds
+        moves = MOVES_AHEAD if self.moves_to_go is None else self.moves_to_go
+        share = self.remaining_seconds / moves + 0.8 * self.increment_seconds
         return max(0.0, min(share, self.remaining_seconds - SAFETY_SECONDS))
 
 
@@ -46,6 +47,11 @@ class Limits:
         if seconds is None or (self.max_seconds is not None and self.max_seconds <= seconds):
             return self
         return replace(self, max_seconds=max(0.0, seconds))
+
+
+def upper(limit: int | None) -> int:
+    """A limit as a number that a kernel can count to."""
+    return NEVER if limit is None else min(limit, NEVER)
 
 
 class Result(Enum):

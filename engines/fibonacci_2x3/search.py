@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from plyd.engines.core.machine import NEVER, Stop, deadline_ns
+from plyd.engines.core.machine import Stop, deadline_ns
 from plyd.engines.core.rules import Move, Side
-from plyd.engines.core.search import ExpectedPoints, Limits, Line, Report, Score, StopReason, Unreachable
+from plyd.engines.core.search import ExpectedPoints, Limits, Line, Report, Score, StopReason, Unreachable, upper
 from plyd.engines.fibonacci_2x3 import kernel
 from plyd.engines.fibonacci_2x3.evaluate import Solution
 from plyd.engines.fibonacci_2x3.rules import RULES
@@ -53,7 +53,7 @@ class ExpectimaxSearcher:
         moves = RULES.legal_moves(position)
         best = ranked(position, moves, [RULES.play(position, move.text).points for move in moves], limits, exact=False)
         reason = StopReason.DEPTH
-        for depth in range(1, min(limits.max_depth or kernel.MAX_DEPTH, kernel.MAX_DEPTH) + 1):
+        for depth in range(1, min(upper(limits.max_depth), kernel.MAX_DEPTH) + 1):
             try:
                 worths, is_whole_game = look_ahead.worths(position, moves, depth)
             except OutOfBudget as end:
@@ -82,7 +82,7 @@ class LookAhead:
         self._solution = solution
         self._stop = stop
         self._deadline_ns = deadline_ns(began_ns, limits.budget_seconds())
-        self._max_nodes = limits.max_nodes or NEVER
+        self._max_nodes = upper(limits.max_nodes)
         self._counts = np.zeros(2, np.int64)  # nodes, and those of them on the horizon
 
     @property

@@ -205,12 +205,6 @@ ANSWERS = [  # method, arguments, keywords, what the answer holds
         {"remaining_seconds": 0.5, "increment_seconds": 0.05, "options": LOOK_AHEAD},
         {"final": True, "stop_reason": search_pb2.STOP_REASON_TIME},
     ),
-    (  # the time-out is the caller's deadline, and the daemon answers before it
-        "search",
-        ["b 2 2 0 0 0 0"],
-        {"timeout": 0.5, "options": LOOK_AHEAD},
-        {"final": True, "stop_reason": search_pb2.STOP_REASON_TIME},
-    ),
     ("evaluate", [list(EXAMPLES)[:5]], {}, {"values": [exact(float(value)) for value in list(EXAMPLES.values())[:5]]}),
     ("evaluate", [["b 2 2 0 0 0 0", "a 0 0 0 0 4 2"]], {"with_moves": True}, {"moves": ["right", ""]}),
     ("evaluate", [["b 2 2 0 0 0 0"]], {}, {"moves": [], "text": b"", "errors": []}),

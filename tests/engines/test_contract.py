@@ -14,7 +14,7 @@ from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
 PLAY_OUTS = 50
 LONGEST_PLAY_OUT = 2000
 NODES = 3000
-SOON = 20.0  # seconds: a generous bound on what should take milliseconds
+SOON, LONG = 10.0, 20.0  # seconds: a generous bound on what should take milliseconds, and twice that
 
 
 def play_out(rules, seed):
@@ -151,7 +151,7 @@ def test_a_search_told_to_stop_before_it_begins_ends_with_a_move(engine):
         stop.set()
         position = next(p for p in play_out(rules, 4) if rules.to_move(p) is Side.PLAYER_ONE)
         began = time.monotonic()
-        reports = list(searcher.search(position, Limits(max_seconds=60), stop))
+        reports = list(searcher.search(position, Limits(max_seconds=LONG), stop))
         assert time.monotonic() - began < SOON
         assert_only_the_last_is_final(reports)
         assert reports[-1].move in {move.text for move in rules.legal_moves(position)}
@@ -162,7 +162,7 @@ def test_a_search_with_time_to_spare_ends_when_told_to_stop(engine):
         stop, reports = Stop(), []
         position = next(p for p in play_out(rules, 5) if rules.to_move(p) is Side.PLAYER_ONE)
         thread = threading.Thread(
-            target=lambda s=searcher, p=position, t=stop, r=reports: r.extend(s.search(p, Limits(max_seconds=60), t)),
+            target=lambda s=searcher, p=position, t=stop, r=reports: r.extend(s.search(p, Limits(max_seconds=LONG), t)),
             daemon=True,
         )
         thread.start()

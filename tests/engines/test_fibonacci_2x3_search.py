@@ -14,7 +14,7 @@ from plyd.engines.core.search import Clock, ExpectedPoints, Limits, Score, StopR
 from plyd.engines.fibonacci_2x3.rules import RULES
 
 ENOUGH = Limits(max_nodes=10**6)  # so that a search that should end by itself does not hang the tests if it is wrong
-SOON = 10.0  # seconds: a generous bound on what takes milliseconds
+SOON, LONG = 10.0, 20.0  # seconds: a generous bound on what takes milliseconds, and twice that
 CLOSE = 1e-9
 
 OPEN = "b 1 0 0 0 0 2"  # nobody searches this game to its end by looking ahead
@@ -327,7 +327,7 @@ def test_expectimax_told_to_stop_before_it_begins_still_answers(expectimax):
     stop = Stop()
     stop.set()
     began = time.monotonic()
-    reports = reports_of(expectimax, OPEN, Limits(max_seconds=60), stop)
+    reports = reports_of(expectimax, OPEN, Limits(max_seconds=LONG), stop)
     assert time.monotonic() - began < SOON
     assert reports[-1].stop_reason is StopReason.STOPPED
     assert reports[-1].move in MOVES_OF_OPEN
@@ -339,7 +339,7 @@ def test_expectimax_told_to_stop_by_another_thread_ends_soon(expectimax):
     timer = threading.Timer(0.1, stop.set)
     timer.start()
     began = time.monotonic()
-    reports = reports_of(expectimax, OPEN, Limits(max_seconds=60), stop)
+    reports = reports_of(expectimax, OPEN, Limits(max_seconds=LONG), stop)
     seconds = time.monotonic() - began
     timer.join()
     assert 0.1 <= seconds < SOON
@@ -351,7 +351,7 @@ def test_expectimax_told_to_stop_by_another_thread_ends_soon(expectimax):
 
 def test_expectimax_told_to_stop_between_two_reports_ends_with_the_next(expectimax):
     stop = Stop()
-    running = expectimax.search(RULES.parse(OPEN), Limits(max_seconds=60), stop)
+    running = expectimax.search(RULES.parse(OPEN), Limits(max_seconds=LONG), stop)
     report = next(running)
     while report.nodes < 1024:
         report = next(running)

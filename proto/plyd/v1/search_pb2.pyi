@@ -108,7 +108,7 @@ class Limits(_message.Message):
     nodes: _builtins.int
     """Nodes to visit, at least 1: what a node is, Describe says. Default: no limit."""
     depth: _builtins.int
-    """Depth to search, in plies, at least 1. Default: no limit."""
+    """Depth to search, in plies, at least 1; moves of chance do not count. Default: no limit."""
     @_builtins.property
     def clock(self) -> Global___Clock:
         """Time left on a game clock; the engine decides how much of it to spend. Default: no clock."""
@@ -280,7 +280,7 @@ class Line(_message.Message):
     visits: _builtins.int
     """Visits of the first move in a tree search. Absent for searches that count none."""
     depth: _builtins.int
-    """Depth in plies to which this line was searched. Absent where depth means nothing."""
+    """Depth to which this line was searched, in plies as in Limits.depth. Absent where depth means nothing."""
     probability: _builtins.float
     """Probability, 0 to 1, that chance makes the first move. Absent for a player's move."""
     prior: _builtins.float
@@ -350,7 +350,7 @@ class Report(_message.Message):
     nodes: _builtins.int
     """Nodes visited so far."""
     depth: _builtins.int
-    """Depth completed so far, in plies. 0 where depth means nothing."""
+    """Depth completed so far, in plies as in Limits.depth. 0 where depth means nothing."""
     elapsed_us: _builtins.int
     """Time spent searching, in microseconds, the wait for a slot not included."""
     waited_us: _builtins.int
