@@ -112,9 +112,9 @@ class FakeEngine(Engine):
         min_columns=3,
         max_columns=4,
         options=(
-            Option("reports", "Reports before the search has finished.", 0, 0, 1e9),
+            Option("reports", "Reports before the search has finished.", 0, 0, 1_000_000_000),
             Option("seconds_per_report", "Time each report takes.", 0.0, 0.0, 60.0),
-            Option("padding", "Bytes that make each report larger.", 0, 0, 1e6),
+            Option("padding", "Bytes that make each report larger.", 0, 0, 1_000_000),
             Option("fail", "Raise an error instead of the final report.", default=False),
             Option("ignores_stop", "Go on although told to stop.", default=False),
             Option("score", "Kind of score.", "probability", choices=tuple(SCORES)),

@@ -56,7 +56,7 @@ BAD_SEARCHES = [
         {"options": {"reports": "many"}},
         INVALID,
         "options",
-        'option reports is "many"; allowed is a whole number from 0 to 1e+09',
+        'option reports is "many"; allowed is a whole number from 0 to 1000000000',
     ),
     ({"options": {"fail": "yes"}}, INVALID, "options", 'option fail is "yes"; allowed is true or false'),
     (
