@@ -9,6 +9,7 @@ import click
 
 GAME = "2584-2x3"
 READ_BYTES = 1 << 18
+MALFORMED = "malformed; expected b or a and 6 numbers from 0 to 33"  # of which the daemon says no more
 LONGEST_LINE = 1 << 12  # bytes; what is longer is malformed, and is cut so that it cannot fill the memory
 
 
@@ -69,7 +70,7 @@ def answer(target: str, *, moves: bool, strict: bool, banner: bool) -> int:
                 errors = response.errors[:1] if strict else response.errors
                 if strict:
                     text = b"".join(text.splitlines(keepends=True)[: errors[0].answer])
-                sys.stderr.writelines(f"line {line + error.line}: {error.message}\n" for error in errors)
+                sys.stderr.writelines(f"line {line + error.line}: {error.message or MALFORMED}\n" for error in errors)
             write(text)
             if status and strict:
                 break

@@ -14,7 +14,7 @@ from plyd.servers.runtime import Runtime
 from plyd.servers.scheduler import Priority
 from plyd.servers.session import Session
 from plyd.servers.status import status_code, status_message
-from plyd.v1 import engine_pb2
+from plyd.v1 import engine_pb2, position_pb2
 
 log = logging.getLogger("plyd.play")
 
@@ -42,11 +42,11 @@ class Conversation:
         """Carry out one command and reply to it; a search replies later by itself."""
         await self.halt()
         try:
-            session = self._change(request)
             if request.WhichOneof("command") == "go":
-                self._go(session, request)
+                self._go(request)
             else:
-                await self._send(engine_pb2.PlayResponse(id=request.id, state=state_message(session.record)))
+                state = await asyncio.to_thread(self._change, request)  # a long game takes a while to play through
+                await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
         except EngineError as error:
             await self._refuse(request.id, error)
 
@@ -70,8 +70,8 @@ class Conversation:
         if self._search:
             self._search.cancel()
 
-    def _change(self, request: engine_pb2.PlayRequest) -> Session:
-        """Do what the command says to the game; the session that it is about."""
+    def _change(self, request: engine_pb2.PlayRequest) -> position_pb2.State:
+        """Do what the command says to the game; the game as it stands then."""
         command = request.WhichOneof("command")
         if command is None:
             raise BadCommand(f"a request without a command; commands are {COMMANDS}")
@@ -79,19 +79,23 @@ class Conversation:
             record = read_record(self._runtime.engines, request.new_game.position)
             self._session = Session(record, request.new_game.options)
             note(game=record.engine.card.game)
-        if self._session is None:
-            raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
+        record = self._begun(command).record
         if command == "moves":
             if not request.moves.moves:
                 raise BadCommand("moves is empty; at least one move is needed")
-            self._session.record.play(request.moves.moves)
+            record.play(request.moves.moves)
         if command == "take_back":
-            plies = request.take_back.plies if request.take_back.HasField("plies") else 1
-            self._session.record.take_back(plies)
+            record.take_back(request.take_back.plies if request.take_back.HasField("plies") else 1)
+        return state_message(record)
+
+    def _begun(self, command: str) -> Session:
+        """The game's session, if the game has begun."""
+        if self._session is None:
+            raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
         return self._session
 
-    def _go(self, session: Session, request: engine_pb2.PlayRequest) -> None:
-        go = request.go
+    def _go(self, request: engine_pb2.PlayRequest) -> None:
+        session, go = self._begun("go"), request.go
         limits = read_limits(go.limits, go.max_lines if go.HasField("max_lines") else None)
         priority = Priority.PONDER if go.ponder else Priority.NORMAL
         self._stop = Stop()

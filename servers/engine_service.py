@@ -9,7 +9,7 @@ from plyd.engines.core.machine import Stop
 from plyd.servers.calls import answered, next_request, note
 from plyd.servers.conversation import Conversation
 from plyd.servers.messages import answers_message, engine_message, read_limits, record_of, report_message
-from plyd.servers.record import find_engine, find_variant
+from plyd.servers.record import at, find_engine, find_variant
 from plyd.servers.runtime import Runtime
 from plyd.servers.session import Session
 from plyd.v1 import engine_pb2, engine_pb2_grpc
@@ -90,6 +90,9 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         most = self.runtime.capacity.max_batch_bytes
         if len(request.lines) > most:
             raise BadBatch(f"a batch of {len(request.lines)} bytes; at most {most} are allowed")
+        if request.form not in engine_pb2.AnswerForm.values():
+            known = ", ".join(engine_pb2.AnswerForm.keys())
+            raise at("form", BadBatch(f"unknown form {request.form}; forms are {known}"))
         engine = find_engine(self.runtime.engines, request.game)
         note(game=engine.card.game)
         variant = find_variant(engine, request.variant)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plyd.engines.core.engine import Answers, Capability, Engine
-from plyd.engines.core.errors import BadLimit
+from plyd.engines.core.errors import BadLimit, EngineError
 from plyd.engines.core.options import Option
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import (
@@ -40,8 +40,11 @@ OPTION_TYPES = {
 
 
 def read_record(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
-    """The game that a position message tells of."""
-    return Record(find_engine(engines, position.game), position.variant, position.start, position.moves)
+    """The game that a request's position tells of."""
+    try:
+        return Record(find_engine(engines, position.game), position.variant, position.start, position.moves)
+    except EngineError as error:
+        raise at(f"position.{error.field}", error) from None
 
 
 async def record_of(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plyd.engines.core.engine import Engine
-from plyd.engines.core.errors import BadCommand, BadInput, BadMove, BadPosition, UnknownGame, quoted
+from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, EngineError, UnknownGame, quoted
 from plyd.engines.core.rules import Side
 
 MAX_MOVES = 4096
@@ -83,11 +83,11 @@ def find_variant(engine: Engine, variant: str) -> str:
     if variant and variant not in engine.variants:
         known = ", ".join(engine.variants)
         message = f"unknown variant {quoted(variant)} of {engine.card.game}; variants are {known}"
-        raise at("position.variant", BadPosition(message))
+        raise at("variant", BadPosition(message))
     return variant or next(iter(engine.variants))
 
 
-def at(field: str, error: BadInput) -> BadInput:
+def at(field: str, error: EngineError) -> EngineError:
     """The error, with the path of the request field that it is about."""
     error.field = field
     return error

@@ -17,7 +17,7 @@ class Capacity:
     slots: int
     queue_size: int = 64
     max_sessions: int = 256
-    max_batch_bytes: int = 1 << 20
+    max_batch_bytes: int = 1 << 19  # even if each line is malformed, the answer is below the 4 MiB of a stock client
     max_message_bytes: int = 4 << 20
 
 

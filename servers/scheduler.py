@@ -20,7 +20,7 @@ class Priority(IntEnum):
     """Who goes first when a slot comes free."""
 
     NORMAL = 0
-    PONDER = 1
+    PONDER = 1  # gives its slot up, too, when somebody else needs one
 
 
 class Scheduler:
@@ -33,7 +33,7 @@ class Scheduler:
         self._free = slots
         self._waiting: list[tuple[Priority, float, int, Stop, asyncio.Future[None]]] = []
         self._order = itertools.count()
-        self._running: dict[Stop, asyncio.Future[Any]] = {}
+        self._running: dict[Stop, tuple[Priority, asyncio.Future[Any]]] = {}
         self._mean_seconds = 0.1  # of recent jobs, for the retry hint
         self._is_draining = False
 
@@ -65,7 +65,8 @@ class Scheduler:
         if self._is_draining:  # since the slot was granted
             stop.set()
         began = time.monotonic()
-        future = self._running[stop] = loop.run_in_executor(self._pool, job, began - arrived)
+        future = loop.run_in_executor(self._pool, job, began - arrived)
+        self._running[stop] = (priority, future)
 
         def give_back(done: asyncio.Future[T]) -> None:
             del self._running[stop]
@@ -102,7 +103,7 @@ class Scheduler:
     async def until_idle(self) -> None:
         """Wait until no thread is at work, not even for a caller who has left."""
         while self._running:
-            await asyncio.wait(self._running.values())
+            await asyncio.wait([future for _, future in self._running.values()])
 
     def close(self) -> None:
         """Let the threads go; call it when nothing runs any more."""
@@ -121,6 +122,8 @@ class Scheduler:
         if stop.is_set():  # too late for `hurry`, and as quickly over
             self._free -= 1
             return
+        if priority is Priority.NORMAL:
+            self._stop_a_ponderer()
         loop = asyncio.get_running_loop()
         urgency = loop.time() + (PATIENT_SECONDS if patience_seconds is None else patience_seconds)
         ticket: asyncio.Future[None] = loop.create_future()
@@ -143,6 +146,12 @@ class Scheduler:
             if place in self._waiting:  # gave up, or was hurried past the others
                 self._waiting.remove(place)
                 heapq.heapify(self._waiting)
+
+    def _stop_a_ponderer(self) -> None:
+        for stop, (priority, _) in self._running.items():
+            if priority is Priority.PONDER and not stop.is_set():
+                stop.set()
+                return
 
     @staticmethod
     def _was_granted(ticket: asyncio.Future[None]) -> bool:

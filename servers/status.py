@@ -25,7 +25,7 @@ INTERNAL_MESSAGE = "a fault of the daemon's own; its log says more"
 
 def status_code(error: BaseException) -> StatusCode:
     """The status an error ends a call with; INTERNAL for whatever is not in the tree."""
-    return STATUS.get(type(error), StatusCode.INTERNAL)  # type: ignore[arg-type]
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), StatusCode.INTERNAL)
 
 
 def status_message(error: BaseException) -> str:

@@ -52,9 +52,15 @@ class Card:
     model: Model | None = None
 
 
+MOST_EXPLAINED = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of a batch that could not be read: its number and its answer's, both from 0, and what is wrong."""
+    """A line of a batch that could not be read: its number and its answer's, both from 0, and what is wrong.
+
+    Only the first MOST_EXPLAINED of a batch say what is wrong; the others leave it empty.
+    """
 
     line: int
     answer: int

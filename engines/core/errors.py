@@ -20,7 +20,7 @@ A message quotes the value and says what was allowed.
 class EngineError(Exception):
     """Anything that can be wrong with a request."""
 
-    field = ""  # path of the request field at fault, if one is
+    field = ""  # the field at fault, if one is, within the message that has it
 
 
 class BadInput(EngineError):
@@ -30,13 +30,13 @@ class BadInput(EngineError):
 class BadPosition(BadInput):
     """A position's text cannot be read, or its variant does not exist."""
 
-    field = "position.start"
+    field = "start"
 
 
 class BadMove(BadInput):
     """A move cannot be read, or is not legal where it was made."""
 
-    field = "position.moves"
+    field = "moves"
 
 
 class BadOption(BadInput):
@@ -66,7 +66,7 @@ class BadCommand(BadInput):
 class UnknownGame(EngineError):
     """The game is not served here."""
 
-    field = "position.game"
+    field = "game"
 
 
 class NotSupported(EngineError):

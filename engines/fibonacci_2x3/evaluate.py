@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plyd.engines.core.engine import Answers, BadLine
+from plyd.engines.core.engine import MOST_EXPLAINED, Answers, BadLine
 from plyd.engines.core.errors import BadPosition
 from plyd.engines.fibonacci_2x3 import kernel
 from plyd.engines.fibonacci_2x3.rules import RULES
@@ -62,7 +63,8 @@ class Solution:
         count = read_lines(data, letters, cells, spans)
         values, moves = self._look_up(letters[:count], cells, with_moves=with_moves)
         bad = np.flatnonzero(letters[:count] == 0)
-        errors = tuple(_bad_line(lines, int(answer), *map(int, spans[answer])) for answer in bad)
+        messages = chain((_fault(lines[spans[i, 1] : spans[i, 2]]) for i in bad[:MOST_EXPLAINED]), repeat(""))
+        errors = tuple(map(BadLine, spans[bad, 0].tolist(), bad.tolist(), messages))
         if as_text:
             out = np.empty(count * LONGEST_ANSWER, np.uint8)
             written = write_answers(values, moves, SLIDE_WORDS, out)
@@ -93,10 +95,11 @@ def solve() -> Solution:
     return Solution(table, seen, before_value, after_value)
 
 
-def _bad_line(lines: bytes, answer: int, line: int, first: int, end: int) -> BadLine:
-    text = lines[first:end].decode("utf-8", "backslashreplace")
+def _fault(line: bytes) -> str:
+    """What the rulebook says about a malformed line."""
+    text = line.decode("utf-8", "backslashreplace")
     try:
         RULES.parse(text)
     except BadPosition as error:
-        return BadLine(line, answer, str(error))
+        return str(error)
     raise AssertionError(f"the kernel cannot read a line that the rulebook can: {text!r}")

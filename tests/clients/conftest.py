@@ -221,7 +221,7 @@ ANSWERS = [  # method, arguments, keywords, what the answer holds
     ("apply", ["b 2 1 0 0 0 0", "left", "1@5"], {}, {"text": "b 3 0 0 0 0 1", "position.start": "b 2 1 0 0 0 0"}),
     ("apply", [AFTER_LEFT, "1@5"], {}, {"text": "b 3 0 0 0 0 1", "position.moves": ["left", "1@5"]}),
     ("apply", [AFTER_LEFT], {"with_chance": True, "seed": 7}, {"position.moves.__len__": 2, "to_move": PLAYER}),
-    ("describe", [], {}, {"engines.__len__": 1, "daemon.max_batch_bytes": 1 << 20}),
+    ("describe", [], {}, {"engines.__len__": 1, "daemon.max_batch_bytes": 1 << 19}),
     ("describe", [], {"timeout": 5}, {"daemon.queue_size": 64}),
 ]
 
@@ -235,7 +235,7 @@ REFUSALS = [  # method, arguments, keywords, error, its field, part of its messa
     ("inspect", ["b 2 2"], {}, errors.InvalidRequest, "position.start", '2 numbers in "b 2 2"'),
     ("apply", ["b 2 2 0 0 0 0", "right", "right"], {}, errors.InvalidRequest, "", "move 2: illegal move"),
     ("new_game", ["x"], {}, errors.InvalidRequest, "", "expected b or a and 6 numbers from 0 to 33"),
-    ("evaluate", [["b" * (1 << 20) + "b"]], {}, errors.InvalidRequest, "lines", "at most 1048576 are allowed"),
+    ("evaluate", [["b" * (1 << 20) + "b"]], {}, errors.InvalidRequest, "lines", "at most 524288 are allowed"),
     ("evaluate", [["b" * (5 << 20)]], {}, errors.InvalidRequest, "", "message larger than max"),
 ]
 

@@ -500,7 +500,7 @@ def test_batch_refused_comes_after_those_before_it(daemon):
     async def talk(client):
         answers = client.evaluate_batches([b"b 2 2 0 0 0 0\n", b"b" * (2 << 20), b"b 2 2 0 0 0 0\n"])
         assert len((await anext(answers))[1].values) == 1
-        with pytest.raises(InvalidRequest, match="a batch of 2097152 bytes; at most 1048576 are allowed"):
+        with pytest.raises(InvalidRequest, match="a batch of 2097152 bytes; at most 524288 are allowed"):
             await anext(answers)
 
     run(talk, daemon)

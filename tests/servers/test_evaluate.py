@@ -87,7 +87,8 @@ def test_batches_do_not_wait_behind_searches(fibonacci):
     [
         ({"game": "chess"}, grpc.StatusCode.NOT_FOUND, 'unknown game "chess"; served here: 2584-2x3'),
         ({"variant": "x"}, grpc.StatusCode.INVALID_ARGUMENT, 'unknown variant "x" of 2584-2x3; variants are classic'),
-        ({"lines": b"\n" * ((1 << 20) + 1)}, grpc.StatusCode.INVALID_ARGUMENT, "a batch of 1048577 bytes; at most"),
+        ({"form": 7}, grpc.StatusCode.INVALID_ARGUMENT, "unknown form 7; forms are ANSWER_FORM_UNSPECIFIED, ANSWER_"),
+        ({"lines": b"\n" * ((1 << 19) + 1)}, grpc.StatusCode.INVALID_ARGUMENT, "a batch of 524289 bytes; at most"),
         ({"lines": b"\n" * (4 << 20)}, grpc.StatusCode.RESOURCE_EXHAUSTED, "SERVER: Received message larger than max"),
     ],
 )
@@ -102,9 +103,18 @@ def test_a_bad_batch_ends_the_stream_after_the_answers_before_it(fibonacci, fiel
 
 def test_the_largest_batch_allowed_is_answered(fibonacci):
     line = b"b 2 1 0 0 0 0\n"
-    count = (1 << 20) // len(line)
+    count = (1 << 19) // len(line)
     [response] = evaluate(fibonacci, line * count, form=TEXT)
     assert response.text.count(b"\n") == count
+
+
+def test_a_batch_of_garbage_is_answered_within_what_a_stock_client_takes(fibonacci):
+    [response] = evaluate(fibonacci, b"x\n" * (1 << 18), form=TEXT)
+    assert response.text == b"= -1\n" * (1 << 18)
+    assert [error.line for error in response.errors] == list(range(1 << 18))
+    assert [error.answer for error in response.errors] == list(range(1 << 18))
+    explained = [bool(error.message) for error in response.errors]
+    assert explained == [True] * 1000 + [False] * ((1 << 18) - 1000)
 
 
 def test_who_leaves_in_the_middle_of_a_stream_leaves_nothing_behind(fibonacci):

@@ -98,7 +98,7 @@ def test_a_variant_is_found_by_name_or_by_being_the_first():
     assert find_variant(engine, "greedy") == "greedy"
     with pytest.raises(BadPosition, match=r'^unknown variant "x" of sticks; variants are normal, greedy$') as error:
         find_variant(engine, "x")
-    assert error.value.field == "position.variant"
+    assert error.value.field == "variant"
 
 
 def test_the_fake_game_keeps_the_rulebooks_promise():

@@ -261,6 +261,22 @@ async def test_pondering_waits_behind_every_other_search_however_urgent():
     assert began == ["first", "normal", "patient", "ponder"]
 
 
+@in_a_loop
+async def test_pondering_is_stopped_when_another_search_needs_its_slot():
+    scheduler = Scheduler("test", 2, 9)
+    normal = await running(scheduler)
+    ponder = await running(scheduler, priority=Priority.PONDER)
+    other = await waiting(scheduler, priority=Priority.PONDER)
+    assert not ponder.stop.is_set()
+    urgent = Work(scheduler)
+    assert await ponder.task == "job stopped"
+    assert not normal.stop.is_set()
+    assert not other.began
+    assert await urgent.end() == "job done"
+    await normal.end()
+    await other.end()
+
+
 # --- Leaving ----------------------------------------------------------------------------------------------------------
 
 

@@ -767,7 +767,9 @@ class GoCommand(_message.Message):
     max_lines: _builtins.int
     """Lines of play wanted, 1 to 1,000. Default 1."""
     ponder: _builtins.bool
-    """True to think on the opponent's time: waits behind every other caller's search. Default false."""
+    """True to think on the opponent's time: waits behind every other caller's search, and is stopped when one of them
+    needs its slot. Default false.
+    """
     @_builtins.property
     def limits(self) -> _search_pb2.Limits:
         """When to end. Default: no limit; ends with the next command."""
@@ -972,7 +974,7 @@ class LineError(_message.Message):
     answer: _builtins.int
     """Which answer of the batch belongs to it, counted from 0."""
     message: _builtins.str
-    """What is wrong, and what was allowed."""
+    """What is wrong, and what was allowed. Empty from the 1,001st malformed line of a batch on."""
     def __init__(
         self,
         *,

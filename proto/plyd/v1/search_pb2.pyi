@@ -103,7 +103,8 @@ class Limits(_message.Message):
     DEPTH_FIELD_NUMBER: _builtins.int
     move_time_ms: _builtins.int
     """Wall time for the answer, in milliseconds, counted from the request's arrival at the daemon, so that time spent
-    waiting for a search slot is included. 0: answer as soon as there is a move. Default: no limit.
+    waiting for a search slot is included (but not the time until a daemon that just started is ready). 0: answer as
+    soon as there is a move. Default: no limit.
     """
     nodes: _builtins.int
     """Nodes to visit, at least 1: what a node is, Describe says. Default: no limit."""
