@@ -5,14 +5,16 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from plyd.clients.core import (
+    ANSWER_SECONDS,
     CHANNEL_OPTIONS,
+    RETRY_SECONDS,
     WINDOW,
     Call,
     Position,
@@ -20,11 +22,13 @@ from plyd.clients.core import (
     Retry,
     Settings,
     State,
+    Thinking,
     Window,
     Wish,
     check_heard,
     go_command,
     is_final,
+    one_batch,
     settled,
 )
 from plyd.clients.errors import Cancelled, Unavailable
@@ -34,8 +38,15 @@ from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 class AsyncEngineClient:
     """Calls one daemon from asyncio. Close it, or use it in an `async with`. See EngineClient for the settings."""
 
-    def __init__(self, target: str, game: str = "", variant: str = "", **settings: float) -> None:
-        self.settings = Settings(target, game, variant, **settings)
+    def __init__(
+        self,
+        target: str,
+        game: str = "",
+        variant: str = "",
+        timeout: float = ANSWER_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        self.settings = Settings(target, game, variant, timeout, retry_seconds)
         self._channel = grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
         self._engine: Any = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules: Any = rules_pb2_grpc.RulesServiceStub(self._channel)
@@ -76,11 +87,11 @@ class AsyncEngineClient:
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wish: Any,
+        **wish: Unpack[Wish],
     ) -> Report:
-        """The final report of a search. `wish` is what Wish takes: seconds, nodes, depth, lines, options, ..."""
+        """The final report of a search. Wish says what may be asked: seconds, nodes, depth, lines, ..."""
         asked = self.settings.position(position, moves)
-        response = await self._unary(self._engine, self.settings.search("Search", asked, Wish(**wish), timeout))
+        response = await self._unary(self._engine, self.settings.search("Search", asked, wish, timeout))
         report: Report = response.report
         return report
 
@@ -90,10 +101,10 @@ class AsyncEngineClient:
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wish: Any,
+        **wish: Unpack[Wish],
     ) -> AsyncGenerator[Report, None]:
         """Reports as the search goes on, the last one final. Close the generator to stop early."""
-        call = self.settings.search("Analyze", self.settings.position(position, moves), Wish(**wish), timeout)
+        call = self.settings.search("Analyze", self.settings.position(position, moves), wish, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
             stream = self._engine.Analyze(call.request, timeout=call.timeout)
@@ -126,7 +137,7 @@ class AsyncEngineClient:
 
     async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
-        batch = "\n".join(positions).encode()
+        batch = one_batch(positions)
         [response] = [response async for _, response in self.evaluate_batches([batch], with_moves=with_moves)]
         return response
 
@@ -232,18 +243,18 @@ class AsyncGame:
         """Take moves back, all or none."""
         return await self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
-    async def go(self, *, ponder: bool = False, **wish: Any) -> AsyncIterator[Report]:
+    async def go(self, *, ponder: bool = False, **thinking: Unpack[Thinking]) -> AsyncIterator[Report]:
         """Search; reports as it goes on, the last one final. Plays nothing."""
-        number = await self._send(go=go_command(Wish(**wish), ponder))
+        number = await self._send(go=go_command(thinking, ponder))
         while True:
             response = await self._reply(number)
             yield response.report
             if is_final(response):
                 return
 
-    async def best(self, **wish: Any) -> Report:
+    async def best(self, **thinking: Unpack[Thinking]) -> Report:
         """The final report of a search."""
-        return [report async for report in self.go(**wish)][-1]
+        return [report async for report in self.go(**thinking)][-1]
 
     async def stop(self) -> None:
         """Ask the search that runs to end; its final report comes from `go`."""

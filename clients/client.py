@@ -6,13 +6,15 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from plyd.clients.core import (
+    ANSWER_SECONDS,
     CHANNEL_OPTIONS,
+    RETRY_SECONDS,
     WINDOW,
     Call,
     Position,
@@ -20,11 +22,13 @@ from plyd.clients.core import (
     Retry,
     Settings,
     State,
+    Thinking,
     Window,
     Wish,
     check_heard,
     go_command,
     is_final,
+    one_batch,
     settled,
 )
 from plyd.clients.errors import PlydError, TimedOut, Unavailable
@@ -38,8 +42,15 @@ class EngineClient:
     `timeout` is how many seconds an answer may take, beyond the time given to a search.
     """
 
-    def __init__(self, target: str, game: str = "", variant: str = "", **settings: float) -> None:
-        self.settings = Settings(target, game, variant, **settings)
+    def __init__(
+        self,
+        target: str,
+        game: str = "",
+        variant: str = "",
+        timeout: float = ANSWER_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        self.settings = Settings(target, game, variant, timeout, retry_seconds)
         self._channel = grpc.insecure_channel(target, CHANNEL_OPTIONS)
         self._engine = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules = rules_pb2_grpc.RulesServiceStub(self._channel)
@@ -74,19 +85,29 @@ class EngineClient:
         return response
 
     def search(
-        self, position: str | Position = "", moves: Sequence[str] = (), *, timeout: float | None = None, **wish: Any
+        self,
+        position: str | Position = "",
+        moves: Sequence[str] = (),
+        *,
+        timeout: float | None = None,
+        **wish: Unpack[Wish],
     ) -> Report:
-        """The final report of a search. `wish` is what Wish takes: seconds, nodes, depth, lines, options, ..."""
+        """The final report of a search. Wish says what may be asked: seconds, nodes, depth, lines, ..."""
         asked = self.settings.position(position, moves)
-        response = self._unary(self._engine, self.settings.search("Search", asked, Wish(**wish), timeout))
+        response = self._unary(self._engine, self.settings.search("Search", asked, wish, timeout))
         report: Report = response.report
         return report
 
     def analyze(
-        self, position: str | Position = "", moves: Sequence[str] = (), *, timeout: float | None = None, **wish: Any
+        self,
+        position: str | Position = "",
+        moves: Sequence[str] = (),
+        *,
+        timeout: float | None = None,
+        **wish: Unpack[Wish],
     ) -> Iterator[Report]:
         """Reports as the search goes on, the last one final. Close the iterator to stop early."""
-        call = self.settings.search("Analyze", self.settings.position(position, moves), Wish(**wish), timeout)
+        call = self.settings.search("Analyze", self.settings.position(position, moves), wish, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
             stream = self._engine.Analyze(call.request, timeout=call.timeout)
@@ -113,7 +134,7 @@ class EngineClient:
 
     def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
-        batch = "\n".join(positions).encode()
+        batch = one_batch(positions)
         [(_, response)] = self.evaluate_batches([batch], with_moves=with_moves)
         return response
 
@@ -215,14 +236,14 @@ class Game:
         """Take moves back, all or none."""
         return self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
-    def go(self, *, ponder: bool = False, **wish: Any) -> Iterator[Report]:
+    def go(self, *, ponder: bool = False, **thinking: Unpack[Thinking]) -> Iterator[Report]:
         """Begin to search; reports as it goes on, the last one final. Plays nothing."""
-        number = self._send(go=go_command(Wish(**wish), ponder))
+        number = self._send(go=go_command(thinking, ponder))
         return self._reports(number)
 
-    def best(self, **wish: Any) -> Report:
+    def best(self, **thinking: Unpack[Thinking]) -> Report:
         """The final report of a search."""
-        *_, last = self.go(**wish)
+        *_, last = self.go(**thinking)
         return last
 
     def stop(self) -> None:

@@ -2,13 +2,13 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import grpc
 
-from plyd.clients.errors import PlydError, Unavailable, from_code, from_rpc_error
+from plyd.clients.errors import InvalidRequest, PlydError, Unavailable, from_code, from_rpc_error
 from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
 
 Report = search_pb2.Report
@@ -21,6 +21,8 @@ CHANNEL_OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 2000),  # what one try to connect may take: distant machines need a while
     ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.keepalive_time_ms", 30_000),  # notice a daemon that vanished without a word
+    ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.use_local_subchannel_pool", 1),  # two clients are two connections, as a caller would think
 ]
 ANSWER_SECONDS = 10.0  # beyond a search's own time, before a call is given up
@@ -63,9 +65,12 @@ class Settings:
     def search(self, method: str, position: Position, wish: "Wish", timeout: float | None) -> Call:
         """A Search or Analyze call."""
         request: Any = engine_pb2.SearchRequest if method == "Search" else engine_pb2.AnalyzeRequest
-        message = request(position=position, limits=wish.limits(), options=wish.options, max_lines=wish.lines)
-        if timeout is None and wish.seconds is not None:
-            timeout = wish.seconds + self.timeout
+        options, lines, seconds = wish.get("options"), wish.get("lines"), wish.get("seconds")
+        message = request(
+            position=position, limits=limits_of(wish, Wish.__optional_keys__), options=options, max_lines=lines
+        )
+        if timeout is None and seconds is not None:
+            timeout = seconds + self.timeout
         return Call(method, message, timeout)
 
     def describe(self, timeout: float | None) -> Call:
@@ -104,27 +109,38 @@ class Settings:
         return from_rpc_error(error, self.target)
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a caller wants of a search; None is the daemon's default."""
+class Thinking(TypedDict, total=False):
+    """When a search has to end, and how many lines of play are wanted; what is left out is the daemon's default."""
 
-    seconds: float | None = None
-    remaining_seconds: float | None = None
-    increment_seconds: float = 0.0
-    nodes: int | None = None
-    depth: int | None = None
-    lines: int | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    seconds: float | None  # for this move
+    remaining_seconds: float | None  # on the clock
+    increment_seconds: float  # after each move
+    moves_to_go: int | None  # until the clock is set anew
+    nodes: int | None
+    depth: int | None  # in plies
+    lines: int | None
 
-    def limits(self) -> search_pb2.Limits:
-        """The limits as a message."""
-        limits = search_pb2.Limits(nodes=self.nodes, depth=self.depth)
-        if self.seconds is not None:
-            limits.move_time_ms = round(self.seconds * 1000)
-        if self.remaining_seconds is not None:
-            limits.clock.remaining_ms = round(self.remaining_seconds * 1000)
-            limits.clock.increment_ms = round(self.increment_seconds * 1000)
-        return limits
+
+class Wish(Thinking, total=False):
+    """What a caller wants of a search."""
+
+    options: Mapping[str, str]
+
+
+def limits_of(wish: Thinking, known: Set[str]) -> search_pb2.Limits:
+    """The limits as a message; TypeError for an argument that is not known."""
+    if unknown := wish.keys() - known:
+        raise TypeError(f"unknown argument {min(unknown)!r}; known are {', '.join(sorted(known))}")
+    limits = search_pb2.Limits(nodes=wish.get("nodes"), depth=wish.get("depth"))
+    seconds, remaining = wish.get("seconds"), wish.get("remaining_seconds")
+    if seconds is not None:
+        limits.move_time_ms = round(seconds * 1000)
+    if remaining is not None:
+        limits.clock.remaining_ms = round(remaining * 1000)
+        limits.clock.increment_ms = round(wish.get("increment_seconds", 0.0) * 1000)
+        if (to_go := wish.get("moves_to_go")) is not None:
+            limits.clock.moves_to_go = to_go
+    return limits
 
 
 class Retry:
@@ -203,8 +219,16 @@ def is_final(response: engine_pb2.PlayResponse) -> bool:
     return response.WhichOneof("reply") != "report" or response.report.final
 
 
-def go_command(wish: Wish, ponder: bool) -> engine_pb2.GoCommand:
-    """The command to search; options belong to the game as a whole."""
-    if wish.options:
-        raise PlydError("options are set for a whole game; give them to play()")
-    return engine_pb2.GoCommand(limits=wish.limits(), max_lines=wish.lines, ponder=ponder)
+def go_command(thinking: Thinking, ponder: bool) -> engine_pb2.GoCommand:
+    """The command to search."""
+    limits = limits_of(thinking, Thinking.__optional_keys__)
+    return engine_pb2.GoCommand(limits=limits, max_lines=thinking.get("lines"), ponder=ponder)
+
+
+def one_batch(positions: Iterable[str]) -> bytes:
+    """Positions as the lines of one batch; each has to be one line, or values would not stand beside positions."""
+    lines = list(positions)
+    for number, line in enumerate(lines):
+        if not line.strip() or "\n" in line:
+            raise InvalidRequest(f"position {number} is {line!r}; a position is one line that is not empty")
+    return "\n".join(lines).encode()

@@ -1,9 +1,7 @@
-"""A daemon of one's own: started on a Unix socket in a private folder, used, and stopped."""
+"""A daemon of one's own: started on a Unix socket that only we can open, used, and stopped."""
 
-import os
+import secrets
 import select
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -26,14 +24,12 @@ class PrivateDaemon:
         self._games = games
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.mkdtemp(prefix="plyd-")
-        self.target = f"unix:{self._folder}/socket"
+        self.target = f"unix:{tempfile.gettempdir()}/plyd-{secrets.token_hex(8)}"  # the daemon removes it, too
         self._errors = tempfile.TemporaryFile()
         command = [sys.executable, "-m", "plyd.clients", "serve", *self._games, "--listen", self.target]
         command += ["--with-stdin", "--log-level", "warning", "--log-format", "human"]
         self._process = subprocess.Popen(
-            # The shell outlives us and the daemon, to remove the folder even if we are killed.
-            ["sh", "-c", '"$@"; rm -rf "$0"', self._folder, *command],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -54,12 +50,11 @@ class PrivateDaemon:
         try:
             self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
             self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._errors.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait(self) -> None:
         """Return once it says that it serves."""

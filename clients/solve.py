@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import click
 
 GAME = "2584-2x3"
+FIRST_SECONDS = 1.0  # for a daemon to be there at all
+AGAIN_SECONDS = 30.0  # for one that was there to come back
 READ_BYTES = 1 << 18
 MALFORMED = "malformed; expected b or a and 6 numbers from 0 to 33"  # of which the daemon says no more
 LONGEST_LINE = 1 << 12  # bytes; what is longer is malformed, and is cut so that it cannot fill the memory
@@ -39,7 +41,7 @@ def solve(connect: str | None, moves: bool, strict: bool, banner: bool) -> None:
         if banner:
             write(f"2584-Solver: {' '.join(['plyd', *sys.argv[1:]])}\n\n".encode(errors="surrogateescape"))
         with contextlib.ExitStack() as stack:
-            target = connect or stack.enter_context(PrivateDaemon(GAME)).target
+            target = connect if connect is not None else stack.enter_context(PrivateDaemon(GAME)).target
             status = answer(target, moves=moves, strict=strict, banner=banner)
     except PlydError as error:
         raise click.ClickException(str(error)) from None
@@ -59,10 +61,11 @@ def answer(target: str, *, moves: bool, strict: bool, banner: bool) -> int:
     from plyd.clients.client import EngineClient
 
     line, status = 1, 0
-    with EngineClient(target, GAME) as client:
-        client.describe()
-        if banner:
-            write(b"solver is initialized.\n\n")
+    with EngineClient(target, GAME, retry_seconds=FIRST_SECONDS) as client:
+        client.describe()  # is anybody there?
+    if banner:
+        write(b"solver is initialized.\n\n")
+    with EngineClient(target, GAME, retry_seconds=AGAIN_SECONDS) as client:
         for batch, response in client.evaluate_batches(read_batches(0), as_text=True, with_moves=moves):
             text = response.text
             if response.errors:

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from plyd.engines.tiles.rulebook import MAX_INDEX
+from plyd.engines.tiles.rulebook import MAX_INDEX, MAX_TEXT
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -81,7 +81,8 @@ def read_lines(data: Bytes, letters: Bytes, cells: Bytes, spans: Ints) -> int:
         while at < data.size and data[at] != NEWLINE:
             at += 1
 
-        letters[count] = letter if is_good and cell == size else 0
+        is_good &= cell == size and at - first <= MAX_TEXT
+        letters[count] = letter if is_good else 0
         spans[count, 0], spans[count, 1], spans[count, 2] = line, first, at
         count += 1
         at += 1

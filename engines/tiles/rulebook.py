@@ -18,6 +18,7 @@ from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
 
 SLIDES = ("up", "right", "down", "left")  # by opcode
 MAX_INDEX = 33  # the largest index with a name; two tiles that would make a larger one do not merge
+MAX_TEXT = 4096  # characters of a position's text
 WHITE_SPACE = " \t\r\v\f"
 
 
@@ -63,6 +64,8 @@ class TileRules:
                 raise BadPosition(f"{quoted(word)} is out of range in {quoted(text)}; {form}")
         if len(numbers) != size:
             raise BadPosition(f"{len(numbers)} numbers in {quoted(text)}; {form}")
+        if len(text) > MAX_TEXT:
+            raise BadPosition(f"{len(text)} characters, more than {MAX_TEXT}, in {quoted(text)}; {form}")
         return Position(before=letter == "b", cells=tuple(map(_number, numbers)))
 
     def text(self, position: Position) -> str:

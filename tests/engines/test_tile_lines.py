@@ -80,7 +80,9 @@ def rulebooks_verdict(line):
         (b"b\xa02 2 0 0 0 0", None),
         (b"b 2 2 0 0 0 \xd9\xa1", None),
         (b"b 2 2 0 0 0 \xc2\xb2", None),
-        pytest.param(b"b 2 2 0 0 0 " + b"0" * 5000, ("b", 2, 2, 0, 0, 0, 0), id="5000 zeros"),
+        pytest.param(b"b 2 2 0 0 0 " + b"0" * 4084, ("b", 2, 2, 0, 0, 0, 0), id="4096 bytes"),
+        pytest.param(b"b 2 2 0 0 0 " + b"0" * 4085, None, id="4097 bytes"),
+        pytest.param(b"b 2 2 0 0 0 0" + b" " * 4084, None, id="4097 bytes, most of them blank"),
         pytest.param(b"b 2 2 0 0 " + b"0" * 5000, None, id="5000 zeros, but a number too few"),
     ],
 )
