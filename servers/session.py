@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import NamedTuple
 
 from plyd.engines.core.machine import Stop
@@ -24,6 +24,13 @@ class Told(NamedTuple):
     waited_seconds: float
 
 
+class Search(NamedTuple):
+    """A search ready for its slot, and how long it may wait for one."""
+
+    job: Callable[[float], Told]
+    patience_seconds: float | None
+
+
 class Session:
     """A game and the searcher that follows it."""
 
@@ -34,9 +41,9 @@ class Session:
 
     async def final(self, scheduler: Scheduler, limits: Limits, deadline_seconds: float | None) -> Told:
         """The search's final report."""
-        async for told in self.reports(scheduler, limits, deadline_seconds):
-            last = told
-        return last
+        stop = Stop()
+        search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
+        return await scheduler.run(search.job, stop, search.patience_seconds)
 
     async def reports(
         self,
@@ -46,29 +53,11 @@ class Session:
         stop: Stop | None = None,
         priority: Priority = Priority.NORMAL,
     ) -> AsyncGenerator[Told, None]:
-        """The search's reports as they come. A slow reader misses some in between, never the final one.
-
-        All time counts from now: whatever the wait for a slot takes is lost to the search.
-        """
+        """The search's reports as they come. A slow reader misses some in between, never the final one."""
         stop = stop or Stop()
-        engine, position = self.record.engine, self.record.position
         mailbox = Mailbox()
-        budget = _least(limits.budget_seconds(), _usable(deadline_seconds))
-
-        def job(waited: float) -> Told:
-            began = time.monotonic()
-            searcher = self._searcher = self._searcher or engine.searcher(self.record.variant, self._options)
-            spent = waited + time.monotonic() - began
-            within = limits.within(None if budget is None else budget - spent)
-            for report in searcher.search(position, within, stop):
-                told = Told(report, waited)
-                if report.final:
-                    return told
-                mailbox.put(told)
-            raise AssertionError("a search ended without a final report")
-
-        patience = None if budget is None else max(budget, LEAST_PATIENCE_SECONDS)
-        task = asyncio.ensure_future(scheduler.run(job, stop, patience, priority))
+        search = self._prepare(limits, deadline_seconds, stop, mailbox.put)
+        task = asyncio.ensure_future(scheduler.run(search.job, stop, search.patience_seconds, priority))
         task.add_done_callback(lambda _: mailbox.wake())
         try:
             while True:
@@ -80,6 +69,30 @@ class Session:
             yield task.result()
         finally:
             task.cancel()
+
+    def _prepare(
+        self, limits: Limits, deadline_seconds: float | None, stop: Stop, put: Callable[[Told], None]
+    ) -> Search:
+        """A search of the game as it stands now, ready for its slot; `put` gets the reports before the final one.
+
+        All time counts from now: whatever the wait for a slot takes is lost to the search.
+        """
+        engine, position = self.record.engine, self.record.position
+        budget = _least(limits.budget_seconds(), _usable(deadline_seconds))
+
+        def job(waited: float) -> Told:
+            began = time.monotonic()
+            searcher = self._searcher = self._searcher or engine.searcher(self.record.variant, self._options)
+            spent = waited + time.monotonic() - began
+            within = limits.within(None if budget is None else budget - spent)
+            for report in searcher.search(position, within, stop):
+                told = Told(report, waited)
+                if report.final:
+                    return told
+                put(told)
+            raise AssertionError("a search ended without a final report")
+
+        return Search(job, None if budget is None else max(budget, LEAST_PATIENCE_SECONDS))
 
 
 class Mailbox:
