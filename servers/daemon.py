@@ -71,6 +71,7 @@ class Daemon:
         """Load and compile, then say SERVING."""
         for game, engine in self.runtime.engines.items():
             began = time.perf_counter()
+            log.info("warming up %s; a first start compiles for a while", game)
             await asyncio.to_thread(engine.warm_up)
             log.info("%s is warm after %.2f s", game, time.perf_counter() - began)
         self.runtime.set_ready()

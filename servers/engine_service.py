@@ -4,12 +4,12 @@ from contextlib import aclosing
 from typing import Any
 
 from plyd.engines import __version__
-from plyd.engines.core.errors import BadBatch, ShuttingDown
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.errors import ShuttingDown
+from plyd.servers.batches import Batches
 from plyd.servers.calls import answered, next_request, note
 from plyd.servers.conversation import Conversation
-from plyd.servers.messages import answers_message, engine_message, read_limits, record_of, report_message
-from plyd.servers.record import at, find_engine, find_variant
+from plyd.servers.messages import engine_message, read_limits, record_of, report_message
+from plyd.servers.record import find_engine
 from plyd.servers.runtime import Runtime
 from plyd.servers.session import Session
 from plyd.v1 import engine_pb2, engine_pb2_grpc
@@ -79,30 +79,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
     async def Evaluate(self, requests: Any, context: Any) -> None:  # type: ignore[override]  # noqa: ARG002
         """Batches of values."""
         await self.runtime.until_ready()
-        batches = size = 0
-        while (request := await next_request(context, self.runtime)) is not None:
-            batches, size = batches + 1, size + len(request.lines)
-            note(batches=batches, bytes=size)
-            await context.write(await self.runtime.evaluations.run(self._evaluation(request), Stop()))
-
-    def _evaluation(self, request: engine_pb2.EvaluateRequest) -> Any:
-        """The job that answers one batch."""
-        most = self.runtime.capacity.max_batch_bytes
-        if len(request.lines) > most:
-            raise BadBatch(f"a batch of {len(request.lines)} bytes; at most {most} are allowed")
-        if request.form not in engine_pb2.AnswerForm.values():
-            known = ", ".join(engine_pb2.AnswerForm.keys())
-            raise at("form", BadBatch(f"unknown form {request.form}; forms are {known}"))
-        engine = find_engine(self.runtime.engines, request.game)
-        note(game=engine.card.game)
-        variant = find_variant(engine, request.variant)
-        as_text = request.form == engine_pb2.ANSWER_FORM_TEXT
-
-        def job(waited: float) -> engine_pb2.EvaluateResponse:  # noqa: ARG001
-            answers = engine.evaluate(variant, request.lines, as_text=as_text, with_moves=request.with_moves)
-            return answers_message(answers)
-
-        return job
+        await Batches(self.runtime, context).answer()
 
     async def _begin(self, request: Any) -> tuple[Session, Any]:
         """A session and limits for a request, once the engines are warm."""

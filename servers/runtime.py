@@ -9,6 +9,8 @@ from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.scheduler import Scheduler
 
+MOST_BATCHES = 1024  # of all Evaluate streams together, waiting for a core
+
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
@@ -28,7 +30,7 @@ class Runtime:
         self.engines = engines
         self.capacity = capacity
         self.searches = Scheduler("search", capacity.slots, capacity.queue_size)
-        self.evaluations = Scheduler("evaluate", 1, capacity.queue_size)  # short, so never behind a long search
+        self.evaluations = Scheduler("evaluate", capacity.slots, MOST_BATCHES)  # short, so never behind a long search
         self._settled = asyncio.Event()  # ready, or going
         self.draining = asyncio.Event()
         self.calls = 0

@@ -137,7 +137,8 @@ def test_each_request_leaves_exactly_one_line_of_json(life):
 def test_the_log_tells_of_its_life(life):
     told = [line["message"] for line in life.process.log() if line["logger"] == "plyd.daemon"]
     assert told[:2] == [f"listening on {address}" for address in life.addresses]
-    assert told[2].startswith("2584-2x3 is warm after ")
+    assert told[2] == "warming up 2584-2x3; a first start compiles for a while"
+    assert told[3].startswith("2584-2x3 is warm after ")
     assert told[3:] == ["shutting down", "stopped"]
 
 
