@@ -139,7 +139,7 @@ def test_the_log_tells_of_its_life(life):
     assert told[:2] == [f"listening on {address}" for address in life.addresses]
     assert told[2] == "warming up 2584-2x3; a first start compiles for a while"
     assert told[3].startswith("2584-2x3 is warm after ")
-    assert told[3:] == ["shutting down", "stopped"]
+    assert told[4:] == ["shutting down", "stopped"]
 
 
 # --- Two at one place -------------------------------------------------------------------------------------------------
