@@ -15,7 +15,6 @@ from plyd.clients.core import (
     ANSWER_SECONDS,
     CHANNEL_OPTIONS,
     RETRY_SECONDS,
-    WINDOW,
     Call,
     Position,
     Report,
@@ -23,7 +22,6 @@ from plyd.clients.core import (
     Settings,
     State,
     Thinking,
-    Window,
     Wish,
     check_heard,
     go_command,
@@ -32,6 +30,7 @@ from plyd.clients.core import (
     settled,
 )
 from plyd.clients.errors import Cancelled, Unavailable
+from plyd.clients.outbox import AsyncOutbox
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 
 
@@ -283,51 +282,6 @@ class AsyncGame:
         except grpc.RpcError as error:
             raise self._settings.explain(error) from None
         raise Unavailable(f"{self._settings.target} ended the game")
-
-
-class AsyncOutbox:
-    """Feeds batches to one stream after another, as they come."""
-
-    def __init__(self) -> None:
-        self._window = Window()
-        self._changed = asyncio.Event()
-
-    async def add(self, request: engine_pb2.EvaluateRequest) -> None:
-        """Put a batch in, once there is room."""
-        await self._until(lambda: len(self._window.unsent) < WINDOW)
-        self._window.unsent.append(request)
-        self._changed.set()
-
-    def end(self) -> None:
-        """Nothing more will be put in."""
-        self._window.is_closed = True
-        self._changed.set()
-
-    def close(self) -> None:
-        """Send nothing more."""
-        self._window.close()
-        self._changed.set()
-
-    def answered(self) -> engine_pb2.EvaluateRequest:
-        """The batch that the next answer belongs to."""
-        self._changed.set()
-        return self._window.in_flight.popleft()
-
-    async def stream(self) -> AsyncIterator[engine_pb2.EvaluateRequest]:
-        """Requests for a new stream: those without an answer, then the rest as they come."""
-        window = self._window
-        number = window.begin()
-        while True:
-            await self._until(lambda: window.stream != number or window.can_send or window.is_done)
-            if window.stream != number or window.is_done:
-                return
-            self._changed.set()
-            yield window.send()
-
-    async def _until(self, condition: Any) -> None:
-        while not condition():
-            self._changed.clear()
-            await self._changed.wait()
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from plyd.clients.core import (
     ANSWER_SECONDS,
     CHANNEL_OPTIONS,
     RETRY_SECONDS,
-    WINDOW,
     Call,
     Position,
     Report,
@@ -23,7 +22,6 @@ from plyd.clients.core import (
     Settings,
     State,
     Thinking,
-    Window,
     Wish,
     check_heard,
     go_command,
@@ -31,7 +29,8 @@ from plyd.clients.core import (
     one_batch,
     settled,
 )
-from plyd.clients.errors import PlydError, TimedOut, Unavailable
+from plyd.clients.errors import Unavailable
+from plyd.clients.outbox import Outbox
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 
 
@@ -278,68 +277,3 @@ class Game:
         except grpc.RpcError as error:
             raise self._settings.explain(error) from None
         raise Unavailable(f"{self._settings.target} ended the game")
-
-
-class Outbox:
-    """Feeds batches to one stream after another, from a thread that reads them as they come."""
-
-    def __init__(self, requests: Iterable[engine_pb2.EvaluateRequest]) -> None:
-        self._window = Window()
-        self._changed = threading.Condition()
-        self._failure: BaseException | None = None
-        threading.Thread(target=self._fill, args=(requests,), daemon=True).start()
-
-    def stream(self) -> Iterator[engine_pb2.EvaluateRequest]:
-        """Requests for a new stream: those without an answer, then the rest as they come."""
-        with self._changed:
-            number = self._window.begin()
-            self._changed.notify_all()
-        return self._requests(number)
-
-    def answered(self) -> engine_pb2.EvaluateRequest:
-        """The batch that the next answer belongs to."""
-        with self._changed:
-            request = self._window.in_flight.popleft()
-            self._changed.notify_all()
-            return request
-
-    def check(self) -> None:
-        """Raise what went wrong while batches were read, if anything did."""
-        if self._failure:
-            raise self._failure
-
-    def close(self) -> None:
-        """Send nothing more."""
-        with self._changed:
-            self._window.close()
-            self._changed.notify_all()
-
-    def _requests(self, number: int) -> Iterator[engine_pb2.EvaluateRequest]:
-        window = self._window
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: window.stream != number or window.can_send or window.is_done)
-                if window.stream != number or window.is_done:
-                    return
-                request = window.send()
-                self._changed.notify_all()
-            yield request
-
-    def _fill(self, requests: Iterable[engine_pb2.EvaluateRequest]) -> None:
-        window = self._window
-        try:
-            for request in requests:
-                with self._changed:
-                    self._changed.wait_for(lambda: window.is_closed or len(window.unsent) < WINDOW)
-                    if window.is_closed:
-                        return
-                    window.unsent.append(request)
-                    self._changed.notify_all()
-        except BaseException as error:
-            self._failure = error
-        with self._changed:
-            window.is_closed = True
-            self._changed.notify_all()
-
-
-__all__ = ["EngineClient", "Game", "PlydError", "Report", "State", "TimedOut"]

@@ -1,7 +1,6 @@
 """What the sync and the async client share: requests built, time-outs decided, retries counted. Does no I/O."""
 
 import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -27,7 +26,6 @@ CHANNEL_OPTIONS = [
 ]
 ANSWER_SECONDS = 10.0  # beyond a search's own time, before a call is given up
 RETRY_SECONDS = 5.0  # how long a daemon may be away before a call fails
-WINDOW = 8  # batches sent and not yet answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,44 +159,6 @@ class Retry:
         delay = min(self._delay, self._end - now)
         self._delay = min(self._delay * 2, 1.0)
         return delay
-
-
-class Window:
-    """Batches under way: not yet sent, or sent and not yet answered. A broken stream loses none of them."""
-
-    def __init__(self) -> None:
-        self.unsent: deque[engine_pb2.EvaluateRequest] = deque()
-        self.in_flight: deque[engine_pb2.EvaluateRequest] = deque()
-        self.is_closed = False
-        self.stream = 0
-
-    @property
-    def can_send(self) -> bool:
-        """Whether there is a batch to send and room for it."""
-        return bool(self.unsent) and len(self.in_flight) < WINDOW
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing is left to send and nothing more will come."""
-        return self.is_closed and not self.unsent
-
-    def begin(self) -> int:
-        """Number of a new stream, on which whatever has no answer yet is sent again."""
-        self.unsent.extendleft(reversed(self.in_flight))
-        self.in_flight.clear()
-        self.stream += 1
-        return self.stream
-
-    def close(self) -> None:
-        """Send nothing more, on any stream."""
-        self.begin()
-        self.unsent.clear()
-        self.is_closed = True
-
-    def send(self) -> engine_pb2.EvaluateRequest:
-        """The next batch, now in flight."""
-        self.in_flight.append(self.unsent.popleft())
-        return self.in_flight[-1]
 
 
 def settled(response: engine_pb2.PlayResponse, target: str) -> engine_pb2.PlayResponse:

@@ -1,0 +1,156 @@
+"""Batches on their way to a daemon, for the blocking and the asyncio client: none is lost with a broken stream."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+from plyd.v1 import engine_pb2
+
+WINDOW = 8  # batches sent and not yet answered
+
+
+class Window:
+    """Batches under way: not yet sent, or sent and not yet answered. A broken stream loses none of them."""
+
+    def __init__(self) -> None:
+        self.unsent: deque[engine_pb2.EvaluateRequest] = deque()
+        self.in_flight: deque[engine_pb2.EvaluateRequest] = deque()
+        self.is_closed = False
+        self.stream = 0
+
+    @property
+    def can_send(self) -> bool:
+        """Whether there is a batch to send and room for it."""
+        return bool(self.unsent) and len(self.in_flight) < WINDOW
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to send and nothing more will come."""
+        return self.is_closed and not self.unsent
+
+    def begin(self) -> int:
+        """Number of a new stream, on which whatever has no answer yet is sent again."""
+        self.unsent.extendleft(reversed(self.in_flight))
+        self.in_flight.clear()
+        self.stream += 1
+        return self.stream
+
+    def close(self) -> None:
+        """Send nothing more, on any stream."""
+        self.begin()
+        self.unsent.clear()
+        self.is_closed = True
+
+    def send(self) -> engine_pb2.EvaluateRequest:
+        """The next batch, now in flight."""
+        self.in_flight.append(self.unsent.popleft())
+        return self.in_flight[-1]
+
+
+class Outbox:
+    """Feeds batches to one stream after another, from a thread that reads them as they come."""
+
+    def __init__(self, requests: Iterable[engine_pb2.EvaluateRequest]) -> None:
+        self._window = Window()
+        self._changed = threading.Condition()
+        self._failure: BaseException | None = None
+        threading.Thread(target=self._fill, args=(requests,), daemon=True).start()
+
+    def stream(self) -> Iterator[engine_pb2.EvaluateRequest]:
+        """Requests for a new stream: those without an answer, then the rest as they come."""
+        with self._changed:
+            number = self._window.begin()
+            self._changed.notify_all()
+        return self._requests(number)
+
+    def answered(self) -> engine_pb2.EvaluateRequest:
+        """The batch that the next answer belongs to."""
+        with self._changed:
+            request = self._window.in_flight.popleft()
+            self._changed.notify_all()
+            return request
+
+    def check(self) -> None:
+        """Raise what went wrong while batches were read, if anything did."""
+        if self._failure:
+            raise self._failure
+
+    def close(self) -> None:
+        """Send nothing more."""
+        with self._changed:
+            self._window.close()
+            self._changed.notify_all()
+
+    def _requests(self, number: int) -> Iterator[engine_pb2.EvaluateRequest]:
+        window = self._window
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: window.stream != number or window.can_send or window.is_done)
+                if window.stream != number or window.is_done:
+                    return
+                request = window.send()
+                self._changed.notify_all()
+            yield request
+
+    def _fill(self, requests: Iterable[engine_pb2.EvaluateRequest]) -> None:
+        window = self._window
+        try:
+            for request in requests:
+                with self._changed:
+                    self._changed.wait_for(lambda: window.is_closed or len(window.unsent) < WINDOW)
+                    if window.is_closed:
+                        return
+                    window.unsent.append(request)
+                    self._changed.notify_all()
+        except BaseException as error:
+            self._failure = error
+        with self._changed:
+            window.is_closed = True
+            self._changed.notify_all()
+
+
+class AsyncOutbox:
+    """Feeds batches to one stream after another, as they come."""
+
+    def __init__(self) -> None:
+        self._window = Window()
+        self._changed = asyncio.Event()
+
+    async def add(self, request: engine_pb2.EvaluateRequest) -> None:
+        """Put a batch in, once there is room."""
+        await self._until(lambda: len(self._window.unsent) < WINDOW)
+        self._window.unsent.append(request)
+        self._changed.set()
+
+    def end(self) -> None:
+        """Nothing more will be put in."""
+        self._window.is_closed = True
+        self._changed.set()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._window.close()
+        self._changed.set()
+
+    def answered(self) -> engine_pb2.EvaluateRequest:
+        """The batch that the next answer belongs to."""
+        self._changed.set()
+        return self._window.in_flight.popleft()
+
+    async def stream(self) -> AsyncIterator[engine_pb2.EvaluateRequest]:
+        """Requests for a new stream: those without an answer, then the rest as they come."""
+        window = self._window
+        number = window.begin()
+        while True:
+            await self._until(lambda: window.stream != number or window.can_send or window.is_done)
+            if window.stream != number or window.is_done:
+                return
+            self._changed.set()
+            yield window.send()
+
+    async def _until(self, condition: Any) -> None:
+        while not condition():
+            self._changed.clear()
+            await self._changed.wait()
