@@ -8,6 +8,7 @@ file would go unseen; and a folder beside the sources may not be writable.
 import hashlib
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 __version__ = "0.1.0"
@@ -18,8 +19,14 @@ def kernel_cache() -> Path:
     digest = hashlib.sha256(sys.version.encode())
     for source in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(source.read_bytes())
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "plyd" / "kernels" / digest.hexdigest()[:16]
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = home / "plyd" / "kernels" / digest.hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    except (OSError, RuntimeError):  # no home, or none that we may write to: compile anew each time
+        return Path(tempfile.mkdtemp(prefix="plyd-kernels-"))
 
 
-os.environ.setdefault("NUMBA_CACHE_DIR", str(kernel_cache()))
+if "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache())
