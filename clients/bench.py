@@ -75,7 +75,7 @@ def measure(games: tuple[str, ...], *, cold: bool, say: Callable[[str], None]) -
 
 def engine_figures(game: str) -> Iterator[dict[str, Any]]:
     """What the engine says of itself, in a process of its own."""
-    command = [sys.executable, "-m", "plyd.engines.bench", game]
+    command = [sys.executable, "-P", "-m", "plyd.engines.bench", game]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     yield from map(json.loads, output.splitlines())
 
@@ -131,7 +131,7 @@ def overshoot_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
 
 def solve_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
     """`plyd solve` as its users run it: one line at a time, and a million from file to file."""
-    command = [sys.executable, "-m", "plyd.clients", "solve", "--connect", target]
+    command = [sys.executable, "-P", "-m", "plyd.clients", "solve", "--connect", target]
     times = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -149,7 +149,7 @@ def solve_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
     count = 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         many, one, out = (Path(folder) / name for name in ("many", "one", "out"))
-        writer = [sys.executable, "-m", "plyd.engines.bench", game, "--count", str(count), "--queries", str(many)]
+        writer = [sys.executable, "-P", "-m", "plyd.engines.bench", game, "--count", str(count), "--queries", str(many)]
         subprocess.run(writer, check=True)
         one.write_bytes(many.read_bytes().partition(b"\n")[0] + b"\n")
 
@@ -168,7 +168,18 @@ def solve_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
 @contextlib.contextmanager
 def running(game: str, cache: str | None = None) -> Iterator[str]:
     """A daemon on a free port; where it answers."""
-    command = [sys.executable, "-m", "plyd.clients", "serve", game, "--listen", "127.0.0.1:0", "--log-level", "error"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "plyd.clients",
+        "serve",
+        game,
+        "--listen",
+        "127.0.0.1:0",
+        "--log-level",
+        "error",
+    ]
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
         try:
@@ -182,7 +193,7 @@ def known_games() -> tuple[str, ...]:
     """Every game there is, asked of the registry in a process of its own."""
     code = "from plyd.engines.registry import ENGINES; print(*ENGINES)"
     return tuple(
-        subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().split()
+        subprocess.run([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().split()
     )
 
 

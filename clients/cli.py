@@ -1,5 +1,6 @@
 """The program `plyd`: one group of commands, each loaded only when it is used."""
 
+import os
 from importlib import import_module
 from importlib.metadata import version
 
@@ -39,6 +40,7 @@ def main() -> None:
     plyd up                                  run every engine
     echo "b 2 2 0 0 0 0" | plyd solve        what is this 2x3 position worth?
     """
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what its core would print, our errors say
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ CHANNEL_OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),  # two clients are two connections, as a caller would think
 ]
 ANSWER_SECONDS = 10.0  # beyond a search's own time, before a call is given up
+MOST_SECONDS = 4_000_000  # of a time limit, a month and a half
 RETRY_SECONDS = 5.0  # how long a daemon may be away before a call fails
 
 
@@ -49,6 +50,8 @@ class Settings:
 
     def position(self, position: str | Position, moves: Sequence[str]) -> Position:
         """A position message, from text or from a message and further moves."""
+        if isinstance(moves, str):
+            raise TypeError(f"moves is the text {moves!r}; give a list of moves")
         if isinstance(position, str):
             return Position(game=self.game, variant=self.variant, start=position, moves=moves)
         whole = Position()
@@ -132,13 +135,22 @@ def limits_of(wish: Thinking, known: Set[str]) -> search_pb2.Limits:
     limits = search_pb2.Limits(nodes=wish.get("nodes"), depth=wish.get("depth"))
     seconds, remaining = wish.get("seconds"), wish.get("remaining_seconds")
     if seconds is not None:
-        limits.move_time_ms = round(seconds * 1000)
+        limits.move_time_ms = milliseconds("seconds", seconds)
     if remaining is not None:
-        limits.clock.remaining_ms = round(remaining * 1000)
-        limits.clock.increment_ms = round(wish.get("increment_seconds", 0.0) * 1000)
+        limits.clock.remaining_ms = milliseconds("remaining_seconds", remaining)
+        limits.clock.increment_ms = milliseconds("increment_seconds", wish.get("increment_seconds", 0.0))
         if (to_go := wish.get("moves_to_go")) is not None:
             limits.clock.moves_to_go = to_go
+    elif "increment_seconds" in wish or "moves_to_go" in wish:
+        raise TypeError("increment_seconds and moves_to_go belong to a clock; give remaining_seconds too")
     return limits
+
+
+def milliseconds(name: str, seconds: float) -> int:
+    """Whole milliseconds that the schema can hold."""
+    if not 0 <= seconds < MOST_SECONDS:
+        raise InvalidRequest(f"{name} is {seconds}; allowed is 0 to {MOST_SECONDS}")
+    return round(seconds * 1000)
 
 
 class Retry:

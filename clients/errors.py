@@ -83,7 +83,7 @@ def from_rpc_error(error: Any, target: str) -> PlydError:
     code, message = status_of(error), error.details() or ""
     kind = ERRORS.get(code, DaemonFault)
     if kind is Unavailable:
-        message = f"no daemon answers at {target}: {message}"
+        message = f"{target} is unavailable: {message}"
     elif kind is TimedOut:
         message = f"no answer from {target} in time"
     elif kind is DaemonFault:

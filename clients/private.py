@@ -12,6 +12,8 @@ from plyd.clients.errors import Unavailable
 
 START_SECONDS = 120.0  # a first start compiles kernels
 STOP_SECONDS = 15.0
+QUIET_SECONDS = 2.0  # before a person is told what they wait for
+LONGEST_FOLDER = 80  # bytes; a Unix socket's whole name has about a hundred
 
 
 class PrivateDaemon:
@@ -24,9 +26,10 @@ class PrivateDaemon:
         self._games = games
 
     def __enter__(self) -> Self:
-        self.target = f"unix:{tempfile.gettempdir()}/plyd-{secrets.token_hex(8)}"  # the daemon removes it, too
+        folder = min(tempfile.gettempdir(), "/tmp", key=lambda path: len(path) > LONGEST_FOLDER)  # noqa: S108
+        self.target = f"unix:{folder}/plyd-{secrets.token_hex(8)}"  # the daemon removes it, too
         self._errors = tempfile.TemporaryFile()
-        command = [sys.executable, "-m", "plyd.clients", "serve", *self._games, "--listen", self.target]
+        command = [sys.executable, "-P", "-m", "plyd.clients", "serve", *self._games, "--listen", self.target]
         command += ["--with-stdin", "--log-level", "warning", "--log-format", "human"]
         self._process = subprocess.Popen(
             command,
@@ -60,6 +63,8 @@ class PrivateDaemon:
         """Return once it says that it serves."""
         stdout = self._process.stdout
         assert stdout is not None
+        if not select.select([stdout], [], [], QUIET_SECONDS)[0] and sys.stderr.isatty():
+            print("starting the engine; the first time it compiles for some seconds", file=sys.stderr)
         if not select.select([stdout], [], [], START_SECONDS)[0]:
             raise Unavailable(f"a private daemon for {' '.join(self._games)} is not ready after {START_SECONDS:g} s")
         if not stdout.readline().startswith(b"serving"):

@@ -37,7 +37,11 @@ def solve(connect: str | None, moves: bool, strict: bool, banner: bool) -> None:
     from plyd.clients.errors import PlydError
     from plyd.clients.private import PrivateDaemon
 
+    if connect == "":
+        raise click.BadParameter("an address is HOST:PORT or unix:PATH", param_hint="--connect")
     try:
+        for file in (0, 1):
+            os.fstat(file)  # closed, it would be given to the next file we open
         if banner:
             write(f"2584-Solver: {' '.join(['plyd', *sys.argv[1:]])}\n\n".encode(errors="surrogateescape"))
         with contextlib.ExitStack() as stack:

@@ -5,8 +5,10 @@ the sources. numba itself looks only at the file a kernel stands in, so an edit 
 file would go unseen; and a folder beside the sources may not be writable.
 """
 
+import atexit
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -23,9 +25,13 @@ def kernel_cache() -> Path:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         folder = home / "plyd" / "kernels" / digest.hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    except (OSError, RuntimeError):  # no home, or none that we may write to: compile anew each time
-        return Path(tempfile.mkdtemp(prefix="plyd-kernels-"))
+        if os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):
+        pass
+    folder = Path(tempfile.mkdtemp(prefix="plyd-kernels-"))  # no home to write to: compile anew each time
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:

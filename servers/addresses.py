@@ -84,3 +84,14 @@ def _clear(path: str) -> None:
             os.unlink(path)
             return
     raise BadAddress(f'another daemon listens on "unix:{path}"')
+
+
+def refuse_if_taken(address: Address) -> None:
+    """Raise BadAddress if nobody can listen on a TCP address now, and say why."""
+    try:
+        family, kind, *_, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        raise BadAddress(f"cannot listen on {address}: {error.strerror}") from None

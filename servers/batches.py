@@ -24,6 +24,7 @@ class Batches:
         self._runtime = runtime
         self._context = context
         self._answers: asyncio.Queue[asyncio.Future[engine_pb2.EvaluateResponse] | None] = asyncio.Queue(AHEAD)
+        self._under_way: set[asyncio.Future[engine_pb2.EvaluateResponse]] = set()
 
     async def answer(self) -> None:
         """Answer every batch, until the caller has no more or one cannot be answered."""
@@ -33,9 +34,8 @@ class Batches:
                 await self._context.write(await answer)
         finally:
             reading.cancel()
-            while not self._answers.empty():
-                if answer := self._answers.get_nowait():
-                    answer.cancel()
+            for answer in self._under_way:
+                answer.cancel()
 
     async def _read(self) -> None:
         """Begin to answer each batch as it comes; None after the last, the error where one cannot be answered."""
@@ -44,13 +44,20 @@ class Batches:
             while (request := await next_request(self._context, self._runtime)) is not None:
                 batches, size = batches + 1, size + len(request.lines)
                 note(batches=batches, bytes=size)
-                job = self._job(request)
-                await self._answers.put(asyncio.ensure_future(self._runtime.evaluations.run(job, Stop())))
+                answer = asyncio.ensure_future(self._runtime.evaluations.run(self._job(request), Stop()))
+                self._under_way.add(answer)
+                answer.add_done_callback(self._done)
+                await self._answers.put(answer)
             await self._answers.put(None)
         except EngineError as error:
             failed: asyncio.Future[engine_pb2.EvaluateResponse] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)
             await self._answers.put(failed)
+
+    def _done(self, answer: asyncio.Future[engine_pb2.EvaluateResponse]) -> None:
+        self._under_way.discard(answer)
+        if not answer.cancelled():
+            answer.exception()  # seen, even if nobody waits for the answer any more
 
     def _job(self, request: engine_pb2.EvaluateRequest) -> Callable[[float], engine_pb2.EvaluateResponse]:
         """The job that answers one batch."""

@@ -44,8 +44,6 @@ def answered(method: Handler) -> Handler:
             except asyncio.CancelledError:
                 status = "CANCELLED"
                 raise
-            except grpc.aio.AbortError:
-                raise
             except EngineError as error:
                 status, notes["error"] = status_code(error).name, str(error)
                 await context.abort(status_code(error), str(error), trailing_details(error))

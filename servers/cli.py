@@ -45,7 +45,6 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
     plyd serve 2584-2x3
     plyd serve 2584-2x3 --listen 127.0.0.1:0 --listen unix:/tmp/plyd.sock
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what its core would print beside our log, our errors say too
     from plyd.engines import registry
     from plyd.engines.core.errors import EngineError
     from plyd.servers import daemon, log
@@ -90,14 +89,14 @@ def up(host: str, base_port: int) -> None:
     """
     from plyd.engines import registry
     from plyd.servers import log
-    from plyd.servers.addresses import BadAddress, parse_address
+    from plyd.servers.addresses import Address, BadAddress
     from plyd.servers.supervisor import Post, Supervisor
 
     log.set_up("info", "auto")
     try:
-        posts = [Post(game, parse_address(f"{host}:{base_port + i}")) for i, game in enumerate(registry.ENGINES)]
+        posts = [Post(game, Address(host, base_port + i)) for i, game in enumerate(registry.ENGINES)]
         if not posts[0].address.is_local:
-            raise BadAddress(f'host "{host}" can be reached from other machines, unencrypted; use a loopback address')
+            raise BadAddress(f'host "{host}" is not a loopback address, such as 127.0.0.1, ::1 or localhost')
         sys.exit(_run(Supervisor(posts).run()))
     except BadAddress as error:
         raise click.ClickException(str(error)) from None

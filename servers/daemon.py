@@ -14,8 +14,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from plyd.engines.core.engine import Engine
-from plyd.servers.addresses import Address, BadAddress, clear_path
+from plyd.servers.addresses import Address, BadAddress, clear_path, refuse_if_taken
 from plyd.servers.engine_service import EngineService
+from plyd.servers.log import announce
 from plyd.servers.rules_service import RulesService
 from plyd.servers.runtime import Capacity, Runtime
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2, rules_pb2_grpc
@@ -96,11 +97,13 @@ class Daemon:
     def _listen(self, address: Address) -> Address:
         if address.path:
             clear_path(address.path)
+        else:
+            refuse_if_taken(address)
         mask = os.umask(0o177)  # a Unix socket is for its owner only
         try:
             port = self._server.add_insecure_port(str(address))
         except RuntimeError:
-            raise BadAddress(f"cannot listen on {address}; is another program there?") from None
+            raise BadAddress(f"cannot listen on {address}") from None
         finally:
             os.umask(mask)
         return address if address.path else Address(address.host, port)
@@ -137,7 +140,7 @@ async def run(
         log.error("an engine did not get warm", exc_info=fault)
     elif warming.done():
         for address in bound:
-            print(f"serving {' '.join(engines)} on {address}", flush=True)
+            announce(f"serving {' '.join(engines)} on {address}")
         await going
     log.info("shutting down")
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,7 +1,9 @@
 """The daemon's log on stderr: readable lines on a terminal, one JSON object a line otherwise."""
 
+import contextlib
 import json
 import logging
+import os
 import sys
 import time
 from typing import Any
@@ -14,6 +16,12 @@ def set_up(level: str, form: str) -> None:
     handler.setFormatter(HumanFormatter() if is_human else JsonFormatter())
     logging.getLogger().handlers[:] = [handler]  # what gRPC and asyncio have to say comes in the same form
     logging.getLogger("plyd").setLevel(level.upper())
+
+
+def announce(line: str) -> None:
+    """Say on stdout that something is ready; whoever asked may not listen any more."""
+    with contextlib.suppress(OSError):
+        os.write(1, f"{line}\n".encode())
 
 
 class JsonFormatter(logging.Formatter):

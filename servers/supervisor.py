@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import logging
 import signal
-import socket
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plyd.servers.addresses import Address, BadAddress
+from plyd.servers.addresses import Address, refuse_if_taken
+from plyd.servers.log import announce
 
 log = logging.getLogger("plyd.up")
 
@@ -29,7 +29,7 @@ class Post:
 
     def command(self) -> list[str]:
         """The process to run."""
-        daemon = [sys.executable, "-m", "plyd.clients", "serve", self.game, "--listen", str(self.address)]
+        daemon = [sys.executable, "-P", "-m", "plyd.clients", "serve", self.game, "--listen", str(self.address)]
         return [*daemon, "--with-stdin"]  # so that it goes when we are killed
 
 
@@ -51,14 +51,17 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, told_to_stop.set)
         keepers = [asyncio.ensure_future(self._keep(post)) for post in self._posts]
-        await told_to_stop.wait()
+        going = asyncio.ensure_future(told_to_stop.wait())
+        ended, _ = await asyncio.wait({going, *keepers}, return_when=asyncio.FIRST_COMPLETED)
+        for keeper in ended - {going}:
+            log.error("a daemon can no longer be kept running", exc_info=keeper.exception())
         log.info("stopping %d daemons", len(self._processes))
         self._stopping.set()
         await asyncio.gather(*(self._end(process) for process in self._processes.values()))
         for keeper in keepers:
             keeper.cancel()
         await asyncio.gather(*keepers, return_exceptions=True)
-        return 0
+        return 0 if going in ended else 1
 
     async def _keep(self, post: Post) -> None:
         """Run a post's daemon, again and again."""
@@ -92,7 +95,7 @@ class Supervisor:
 
     def _announce(self, post: Post, pid: int) -> None:
         self._serving.add(post)
-        print(f"{post.game} {post.address} {pid}", flush=True)
+        announce(f"{post.game} {post.address} {pid}")
         if len(self._serving) == len(self._posts):
             log.info("every engine is serving; Ctrl-C stops them")
 
@@ -107,13 +110,3 @@ class Supervisor:
             log.warning("process %d did not stop within %.0f s; killed", process.pid, STOP_SECONDS)
             process.kill()
             await process.wait()
-
-
-def refuse_if_taken(address: Address) -> None:
-    """Raise BadAddress if something listens there already."""
-    with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address.host, address.port))
-        except OSError as error:
-            raise BadAddress(f"cannot listen on {address}: {error.strerror}; choose another --base-port") from None

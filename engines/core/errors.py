@@ -6,7 +6,7 @@
     │   ├── BadMove         a move's text, or a move that is not legal
     │   ├── BadOption       an option's name or value
     │   ├── BadLimit        a limit out of its range
-    │   ├── BadBatch        a batch too large
+    │   ├── BadBatch        a batch too large, or of an unknown form
     │   └── BadCommand      a command that makes no sense now
     ├── UnknownGame         a game that is not served here
     ├── NotSupported        something this engine cannot do
@@ -52,7 +52,7 @@ class BadLimit(BadInput):
 
 
 class BadBatch(BadInput):
-    """A batch of positions is too large."""
+    """A batch of positions is too large, or its form is unknown."""
 
     field = "lines"
 

@@ -99,13 +99,12 @@ class LookAhead:
         return worths, bool(left > 0 and self._counts[1] == 0)
 
     def _worth(self, position: Position, depth: int) -> float:
-        if not position.before and any(position.cells):
+        if not position.before:
+            assert any(position.cells), "the empty board comes only at the root"
             return self._after(position, depth)
         steps = [RULES.play(position, move.text) for move in RULES.legal_moves(position)]
-        if position.before:
-            self._counts[1] += bool(steps) and depth == 1
-            return max((step.points + self._worth(step.position, depth - 1) for step in steps), default=0.0)
-        raise AssertionError("the empty board comes only at the root")
+        self._counts[1] += bool(steps) and depth == 1
+        return max((step.points + self._worth(step.position, depth - 1) for step in steps), default=0.0)
 
     def _after(self, position: Position, depth: int) -> float:
         value, status = kernel.expectimax(

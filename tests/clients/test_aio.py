@@ -91,7 +91,7 @@ def test_search_may_take_longer_than_the_timeout(daemon):
 
 def test_nobody_answers(nowhere):
     async def talk(client):
-        with pytest.raises(Unavailable, match=f"no daemon answers at {nowhere}: "):
+        with pytest.raises(Unavailable, match=f"{nowhere} is unavailable: "):
             await client.describe()
         with pytest.raises(Unavailable, match=nowhere):
             await anext(client.analyze(OPENING))
@@ -571,7 +571,7 @@ def test_batches_fail_when_the_daemon_stays_away(own_daemon):
         answers = client.evaluate_batches(itertools.repeat(b"b 2 2 0 0 0 0\n"))
         await anext(answers)
         own_daemon.kill()
-        with pytest.raises(Unavailable, match=f"no daemon answers at {own_daemon.address}: "):
+        with pytest.raises(Unavailable, match=f"{own_daemon.address} is unavailable: "):
             [answer async for answer in answers]
 
     run(talk, own_daemon.address, retry_seconds=0.3)

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import math
+import re
 import socket
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_search_may_take_longer_than_the_timeout(daemon):
 
 def test_nobody_answers(nowhere):
     with EngineClient(nowhere, retry_seconds=0.2) as client:
-        with pytest.raises(Unavailable, match=f"no daemon answers at {nowhere}: "):
+        with pytest.raises(Unavailable, match=f"{nowhere} is unavailable: "):
             client.describe()
         with pytest.raises(Unavailable, match=nowhere):
             next(client.analyze(OPENING))
@@ -462,7 +463,7 @@ def test_batches_fail_when_the_daemon_stays_away(own_daemon):
         answers = client.evaluate_batches(itertools.repeat(b"b 2 2 0 0 0 0\n"))
         next(answers)
         own_daemon.kill()
-        with pytest.raises(Unavailable, match=f"no daemon answers at {own_daemon.address}: "):
+        with pytest.raises(Unavailable, match=f"{own_daemon.address} is unavailable: "):
             list(answers)
 
 
@@ -476,3 +477,26 @@ def test_client_is_thin():
     loaded = set(done.stdout.split())
     assert modules <= loaded
     assert not {"numba", "numpy", "plyd.engines", "plyd.servers"} & loaded
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ({"moves": "right"}, TypeError, "moves is the text 'right'; give a list of moves"),
+        ({"secs": 1}, TypeError, "unknown argument 'secs'; known are depth, "),
+        ({"increment_seconds": 1.0}, TypeError, "belong to a clock; give remaining_seconds too"),
+        ({"moves_to_go": 5}, TypeError, "belong to a clock; give remaining_seconds too"),
+        ({"seconds": -1}, InvalidRequest, "seconds is -1; allowed is 0 to 4000000"),
+        ({"seconds": float("nan")}, InvalidRequest, "seconds is nan; allowed is 0 to 4000000"),
+        ({"remaining_seconds": 1e9}, InvalidRequest, "remaining_seconds is 1000000000.0; allowed is"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_told(client, asked, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        client.search(OPENING, **asked)
+
+
+def test_a_clock_reaches_the_daemon(client):
+    report = client.search(OPENING, remaining_seconds=1.0, increment_seconds=0.0, moves_to_go=10, options=AHEAD)
+    assert report.stop_reason == search_pb2.STOP_REASON_TIME
+    assert 90_000 < report.elapsed_us < 10_000_000

@@ -7,6 +7,7 @@ import pty
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -303,7 +304,7 @@ def test_nobody_to_connect_to(start):
         assert process.wait(SECONDS) == 1
         assert process.stdout.read() == b""
         [told] = process.stderr.read().decode().splitlines()
-        assert told.startswith(f"Error: no daemon answers at {address}: ")
+        assert told.startswith(f"Error: {address} is unavailable: ")
     assert time.monotonic() - began < 30
 
 
@@ -412,11 +413,50 @@ def test_private_daemon_goes_when_the_reader_has_enough(private):
 
 
 def test_private_daemon_that_does_not_start(start, tmp_path):
-    deep = tmp_path / ("long" * 30)  # too long for a socket's name
-    deep.mkdir()
-    process = start(env=os.environ | {"TMPDIR": str(deep)})
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "numba.py").write_text("raise SystemExit('numba is broken here')")
+    (tmp_path / "temporary").mkdir()
+    places = {"PYTHONPATH": str(tmp_path / "modules"), "TMPDIR": str(tmp_path / "temporary")}
+    process = start(env=os.environ | places)
     assert process.wait(SECONDS) == 1
     told = process.stderr.read().decode()
-    assert told.startswith("Error: a private daemon for 2584-2x3 did not start: ")
-    assert "at most 107 bytes" in told
-    assert is_gone(deep)
+    assert told == "Error: a private daemon for 2584-2x3 did not start: numba is broken here\n"
+    assert is_gone(tmp_path / "temporary")
+
+
+# --- Odd places -------------------------------------------------------------------------------------------------------
+
+
+def test_modules_in_the_folder_where_it_runs_are_not_imported(tmp_path):
+    for name in ("click", "uvloop", "grpc", "numba"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the wrong place')")
+    plyd = os.path.join(os.path.dirname(sys.executable), "plyd")
+    done = subprocess.run([plyd, "solve"], input=b"b 2 2 0 0 0 0\n", capture_output=True, cwd=tmp_path, timeout=120)
+    assert (done.stdout, done.stderr) == (b"= 1422.339261\n", b"")
+
+
+def test_long_name_of_the_temporary_folder_is_no_obstacle(tmp_path):
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    command = [sys.executable, "-m", "plyd.clients", "solve"]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(command, input=b"b 2 2 0 0 0 0\n", capture_output=True, env=environment, timeout=120)
+    assert (done.stdout, done.stderr) == (b"= 1422.339261\n", b"")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_closed_stdin_or_stdout_is_told(closed):
+    command = f"{sys.executable} -m plyd.clients solve {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert done.stderr.startswith(b"Error: ")
+    assert b"Bad file descriptor" in done.stderr
+
+
+def test_empty_address_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-m", "plyd.clients", "solve", "--connect", ""], capture_output=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert b"an address is HOST:PORT or unix:PATH" in done.stderr

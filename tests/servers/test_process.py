@@ -12,6 +12,7 @@ import grpc
 import pytest
 from click.testing import CliRunner
 
+from plyd.clients import EngineClient
 from plyd.clients.cli import main
 from plyd.v1 import engine_pb2, search_pb2
 from tests.servers.daemons import SOON, Caller, Process, analyze_request, search_request, until
@@ -167,7 +168,7 @@ def refused(process):
 
 def test_a_second_daemon_on_a_port_is_refused_and_leaves_no_socket_behind(neighbour, serve, tmp_path):
     process = serve("--listen", f"unix:{tmp_path / 's'}", "--listen", neighbour[0])
-    assert refused(process) == f"Error: cannot listen on {neighbour[0]}; is another program there?"
+    assert refused(process) == f"Error: cannot listen on {neighbour[0]}: Address already in use"
     assert not (tmp_path / "s").exists()
 
 
@@ -363,3 +364,17 @@ def test_there_are_as_many_slots_as_cores_by_default(neighbour):
     with Caller(neighbour[0]) as caller:
         daemon = caller.engine.Describe(engine_pb2.DescribeRequest(), timeout=SOON).daemon
     assert daemon.slots == len(os.sched_getaffinity(0))
+
+
+def test_a_daemon_whose_lines_nobody_reads_serves_all_the_same(tmp_path):
+    path = tmp_path / "socket"
+    command = [sys.executable, "-m", "plyd.clients", "serve", "2584-2x3", "--listen", f"unix:{path}"]
+    with open("/dev/full", "wb") as full:
+        process = subprocess.Popen(command, stdout=full, stderr=subprocess.PIPE)
+    with EngineClient(f"unix:{path}") as client:
+        client.wait_until_ready(120)
+    process.terminate()
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 0
+    assert b"Traceback" not in said
+    assert not path.exists()

@@ -739,7 +739,7 @@ class TakeBackCommand(_message.Message):
 
     PLIES_FIELD_NUMBER: _builtins.int
     plies: _builtins.int
-    """How many plies to take back, the environment's moves included. Default 1."""
+    """How many plies to take back, the environment's moves included; 0 takes none back. Default 1."""
     def __init__(
         self,
         *,
@@ -933,7 +933,8 @@ class EvaluateResponse(_message.Message):
     @_builtins.property
     def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
         """One value for each line that is not empty, in order: expected points of the player, or win probability of the side
-        to move. NaN for a position that cannot occur and for a malformed line. Empty if text was asked for.
+        to move. NaN for a malformed line and for what cannot occur as written: neither an unreachable position, nor an
+        opening board of a tile game, which comes before the first before-state. Empty if text was asked for.
         """
 
     @_builtins.property
