@@ -15,6 +15,8 @@ from typing import Any
 
 import click
 
+from plyd.clients.cli import PROGRAM
+
 TIMED_OPTIONS = {"2584-2x3": {"method": "expectimax"}}  # options of a search that uses all the time it gets
 SOLVER_GAME = "2584-2x3"
 CALLERS = 16
@@ -131,7 +133,7 @@ def overshoot_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
 
 def solve_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
     """`plyd solve` as its users run it: one line at a time, and a million from file to file."""
-    command = [sys.executable, "-P", "-m", "plyd.clients", "solve", "--connect", target]
+    command = [*PROGRAM, "solve", "--connect", target]
     times = []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -168,18 +170,7 @@ def solve_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
 @contextlib.contextmanager
 def running(game: str, cache: str | None = None) -> Iterator[str]:
     """A daemon on a free port; where it answers."""
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "plyd.clients",
-        "serve",
-        game,
-        "--listen",
-        "127.0.0.1:0",
-        "--log-level",
-        "error",
-    ]
+    command = [*PROGRAM, "serve", game, "--listen", "127.0.0.1:0", "--log-level", "error"]
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
         try:

@@ -1,11 +1,13 @@
 """The program `plyd`: one group of commands, each loaded only when it is used."""
 
 import os
+import sys
 from importlib import import_module
 from importlib.metadata import version
 
 import click
 
+PROGRAM = [sys.executable, "-P", "-m", "plyd.clients"]  # plyd as a child process; -P: nothing from the working folder
 COMMANDS = {
     "up": "plyd.servers.cli:up",
     "serve": "plyd.servers.cli:serve",

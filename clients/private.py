@@ -1,5 +1,6 @@
 """A daemon of one's own: started on a Unix socket that only we can open, used, and stopped."""
 
+import os
 import secrets
 import select
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 from types import TracebackType
 from typing import Self
 
+from plyd.clients.cli import PROGRAM
 from plyd.clients.errors import Unavailable
 
 START_SECONDS = 120.0  # a first start compiles kernels
@@ -26,10 +28,12 @@ class PrivateDaemon:
         self._games = games
 
     def __enter__(self) -> Self:
-        folder = min(tempfile.gettempdir(), "/tmp", key=lambda path: len(path) > LONGEST_FOLDER)  # noqa: S108
+        folder = tempfile.gettempdir()
+        if len(os.fsencode(folder)) > LONGEST_FOLDER:
+            folder = "/tmp"  # noqa: S108
         self.target = f"unix:{folder}/plyd-{secrets.token_hex(8)}"  # the daemon removes it, too
         self._errors = tempfile.TemporaryFile()
-        command = [sys.executable, "-P", "-m", "plyd.clients", "serve", *self._games, "--listen", self.target]
+        command = [*PROGRAM, "serve", *self._games, "--listen", self.target]
         command += ["--with-stdin", "--log-level", "warning", "--log-format", "human"]
         self._process = subprocess.Popen(
             command,

@@ -25,7 +25,7 @@ NODES = 500_000
 
 
 def figures(game: str) -> Iterator[Figure]:
-    """Nodes a second with the signature in the unit, then whatever the game's own bench measures."""
+    """Nodes a second with the search's signature, then whatever the game's own bench measures."""
     bench = bench_of(game)
     engine = registry.load(game)
     engine.warm_up()

@@ -4,19 +4,25 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 import grpc.aio
 
+from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import EngineError, ShuttingDown
+from plyd.servers.messages import read_record
+from plyd.servers.record import Record
 from plyd.servers.runtime import Runtime
 from plyd.servers.status import status_code, status_message, trailing_details
+from plyd.v1 import position_pb2
 
 log = logging.getLogger("plyd.request")
 
 _notes: ContextVar[dict[str, Any]] = ContextVar("notes")
+
+FEW_MOVES = 64  # played through in a few milliseconds
 
 Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 
@@ -63,6 +69,13 @@ def answered(method: Handler) -> Handler:
                 log.info("request", extra={"facts": facts})
 
     return answer
+
+
+async def record_of(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
+    """The game that a request's position tells of, read without keeping others waiting if it is long."""
+    if len(position.moves) <= FEW_MOVES:
+        return read_record(engines, position)
+    return await asyncio.to_thread(read_record, engines, position)
 
 
 async def next_request(context: grpc.aio.ServicerContext[Any, Any], runtime: Runtime) -> Any:

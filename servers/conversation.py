@@ -96,7 +96,7 @@ class Conversation:
 
     def _go(self, request: engine_pb2.PlayRequest) -> None:
         session, go = self._begun("go"), request.go
-        limits = read_limits(go.limits, go.max_lines if go.HasField("max_lines") else None)
+        limits = read_limits(go)
         priority = Priority.PONDER if go.ponder else Priority.NORMAL
         self._stop = Stop()
         self._has_limits = limits != Limits(max_lines=limits.max_lines)

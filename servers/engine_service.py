@@ -6,9 +6,9 @@ from typing import Any
 from plyd.engines import __version__
 from plyd.engines.core.errors import ShuttingDown
 from plyd.servers.batches import Batches
-from plyd.servers.calls import answered, next_request, note
+from plyd.servers.calls import answered, next_request, note, record_of
 from plyd.servers.conversation import Conversation
-from plyd.servers.messages import engine_message, read_limits, record_of, report_message
+from plyd.servers.messages import engine_message, read_limits, report_message
 from plyd.servers.record import find_engine
 from plyd.servers.runtime import Runtime
 from plyd.servers.session import Session
@@ -83,7 +83,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
 
     async def _begin(self, request: Any) -> tuple[Session, Any]:
         """A session and limits for a request, once the engines are warm."""
-        limits = read_limits(request.limits, request.max_lines if request.HasField("max_lines") else None)
+        limits = read_limits(request)
         record = await record_of(self.runtime.engines, request.position)
         note(game=record.engine.card.game)
         await self.runtime.until_ready()

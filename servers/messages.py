@@ -1,6 +1,5 @@
 """Between the engines' plain values and the schema's messages. Translates; decides nothing."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +23,6 @@ from plyd.servers.record import Record, at, find_engine
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_LINES = 1000
-FEW_MOVES = 64  # played through in a few milliseconds
 
 SIDES = {side: position_pb2.Side.Value(f"SIDE_{side.name}") for side in Side}
 OUTCOMES = {outcome: position_pb2.Outcome.Value(f"OUTCOME_{outcome.name}") for outcome in Outcome}
@@ -47,15 +45,9 @@ def read_record(engines: Mapping[str, Engine], position: position_pb2.Position) 
         raise at(f"position.{error.field}", error) from None
 
 
-async def record_of(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
-    """The same without keeping others waiting while a long game is played through."""
-    if len(position.moves) <= FEW_MOVES:
-        return read_record(engines, position)
-    return await asyncio.to_thread(read_record, engines, position)
-
-
-def read_limits(message: search_pb2.Limits, max_lines: int | None) -> Limits:
-    """The limits that a message asks for."""
+def read_limits(request: engine_pb2.SearchRequest | engine_pb2.AnalyzeRequest | engine_pb2.GoCommand) -> Limits:
+    """The limits, and the number of lines, that a request asks for."""
+    message, max_lines = request.limits, request.max_lines if request.HasField("max_lines") else None
     for name in ("nodes", "depth"):
         if message.HasField(name) and getattr(message, name) < 1:
             raise at(f"limits.{name}", BadLimit(f"limits.{name} is 0; allowed is 1 or more"))

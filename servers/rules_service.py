@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from plyd.servers.calls import answered, note
-from plyd.servers.messages import read_record, record_of, state_message
+from plyd.servers.calls import answered, note, record_of
+from plyd.servers.messages import read_record, state_message
 from plyd.servers.record import Record, find_engine
 from plyd.servers.runtime import Runtime
 from plyd.v1 import rules_pb2, rules_pb2_grpc

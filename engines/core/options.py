@@ -20,17 +20,17 @@ class Option:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        is_number = not isinstance(self.default, bool | str)
+        assert is_number == (self.minimum is not None) == (self.maximum is not None), "numbers have a range"
+        assert isinstance(self.default, str) == bool(self.choices), "words have choices"
+
     def read(self, text: str) -> OptionValue:
         """The value that a text names."""
         value = self._convert(text)
         if value is None or not self._allows(value):
             raise BadOption(f"option {self.name} is {quoted(text)}; allowed is {self._allowed()}")
         return value
-
-    def __post_init__(self) -> None:
-        is_number = not isinstance(self.default, bool | str)
-        assert is_number == (self.minimum is not None) == (self.maximum is not None), "numbers have a range"
-        assert isinstance(self.default, str) == bool(self.choices), "words have choices"
 
     def _convert(self, text: str) -> OptionValue | None:
         if isinstance(self.default, bool):

@@ -42,7 +42,7 @@ class Solution:
         """Exact expectation of each position, None for those that cannot occur."""
         letters = np.array([LETTER_B if position.before else LETTER_A for position in positions], np.uint8)
         cells = np.array([position.cells for position in positions], np.uint8)
-        values, _ = self._look_up(letters, cells, with_moves=False)
+        values, _ = self.look_up(letters, cells, with_moves=False)
         return [
             self.openings.get(position) if np.isnan(value) else float(value)
             for position, value in zip(positions, values, strict=True)
@@ -61,7 +61,7 @@ class Solution:
         most = data.size // 2 + 1  # a line that is not empty has a byte and a newline, the last one perhaps only a byte
         letters, cells, spans = np.empty(most, np.uint8), np.empty((most, 6), np.uint8), np.empty((most, 3), np.int64)
         count = read_lines(data, letters, cells, spans)
-        values, moves = self._look_up(letters[:count], cells, with_moves=with_moves)
+        values, moves = self.look_up(letters[:count], cells, with_moves=with_moves)
         bad = np.flatnonzero(letters[:count] == 0)
         messages = chain((_fault(lines[spans[i, 1] : spans[i, 2]]) for i in bad[:MOST_EXPLAINED]), repeat(""))
         errors = tuple(map(BadLine, spans[bad, 0].tolist(), bad.tolist(), messages))
@@ -72,7 +72,7 @@ class Solution:
         words = tuple(SLIDES[m] if m >= 0 else "" for m in moves) if with_moves else ()
         return Answers(values=values, moves=words, errors=errors)
 
-    def _look_up(
+    def look_up(
         self, letters: NDArray[np.uint8], cells: NDArray[np.uint8], *, with_moves: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Value of each state, NaN if it cannot occur, and its best slide or -1."""
