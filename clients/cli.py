@@ -12,6 +12,10 @@ COMMANDS = {
     "up": "plyd.servers.cli:up",
     "serve": "plyd.servers.cli:serve",
     "solve": "plyd.clients.solve:solve",
+    "play": "plyd.clients.play:play",
+    "arena": "plyd.clients.arena:arena",
+    "train": "plyd.engines.train:train",
+    "models": "plyd.models.cli:models",
     "bench": "plyd.clients.bench:bench",
     "health": "plyd.clients.health:health",
 }

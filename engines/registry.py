@@ -1,19 +1,50 @@
 """Every engine there is, by game. A new game is one line here."""
 
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from plyd.engines.core.engine import Engine
-from plyd.engines.core.errors import UnknownGame, quoted
+from plyd.engines.core.errors import BadModel, UnknownGame, quoted
 
 ENGINES = {
     "2584-2x3": "plyd.engines.fibonacci_2x3.engine:Fibonacci2x3",
+    "2584": "plyd.engines.fibonacci_4x4.engine:Fibonacci4x4",
+    "2048": "plyd.engines.game_2048.engine:Game2048",
 }
 
 
-def load(game: str) -> Engine:
-    """The engine of a game, not yet warmed up."""
-    if game not in ENGINES:
-        raise UnknownGame(f"unknown game {quoted(game)}; games are {', '.join(ENGINES)}")
+def load(game: str, models: Sequence[Path] = ()) -> Engine:
+    """The engine of a game, not yet warmed up; with those of the model files that are for it in place of what ships."""
+    check([game])
     module, _, name = ENGINES[game].partition(":")
-    engine: Engine = getattr(import_module(module), name)()
+    kind: Any = getattr(import_module(module), name)
+    files = files_for(game, models)
+    engine: Engine = kind(files) if files else kind()
     return engine
+
+
+def check(games: Sequence[str]) -> None:
+    """Raise UnknownGame for one that is not there."""
+    for game in games:
+        if game not in ENGINES:
+            raise UnknownGame(f"unknown game {quoted(game)}; games are {', '.join(ENGINES)}")
+
+
+def files_for(game: str, models: Sequence[Path]) -> dict[str, Path]:
+    """Those of the model files that are for a game, by variant."""
+    from plyd.models.errors import BadWeights
+    from plyd.models.files import read_file
+
+    files = {}
+    for path in models:
+        try:
+            header, _, _ = read_file(path)
+        except BadWeights as error:
+            raise BadModel(str(error)) from error
+        if header.get("game") not in ENGINES:
+            raise BadModel(f"{path} is for the game {header.get('game')!r}; games are {', '.join(ENGINES)}")
+        if header["game"] == game:
+            files[str(header.get("variant"))] = path
+    return files

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +23,13 @@ DEFAULT_PORT = 25840
 @click.option("--queue", type=click.IntRange(0, 100_000), default=64, show_default=True, help="Searches that may wait.")
 @click.option(
     "--sessions", type=click.IntRange(1, 100_000), default=256, show_default=True, help="Games open at once (Play)."
+)
+@click.option(
+    "--model",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Play by this packed network, not the one that ships for its game and variant; repeatable.",
 )
 @click.option("--insecure", is_flag=True, help="Listen beyond this machine although nothing is encrypted.")
 @click.option(
@@ -59,7 +67,7 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
                 raise BadAddress(
                     f"{address} can be reached from other machines, unencrypted; say --insecure to allow it"
                 )
-        engines = {game: registry.load(game) for game in games}
+        engines = {game: registry.load(game, settings["model"]) for game in games}
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         capacity = Capacity(
             slots=settings["slots"] or cores, queue_size=settings["queue"], max_sessions=settings["sessions"]
@@ -70,35 +78,43 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
 
 
 @click.command(short_help="Run every engine, each in its own daemon.")
+@click.argument("games", nargs=-1, metavar="[GAME]...")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen on.")
 @click.option(
     "--base-port",
     type=click.IntRange(1, 65000),
     default=DEFAULT_PORT,
     show_default=True,
-    help="Port of the first engine; each further one has the next.",
+    help="Port of the first engine there is; each further one has the next.",
 )
-def up(host: str, base_port: int) -> None:
-    """Run every engine there is, each in its own daemon process on its own port.
+def up(games: tuple[str, ...], host: str, base_port: int) -> None:
+    """Run every engine there is, or those of GAME..., each in its own daemon process on its own port.
 
     Prints a line "GAME ADDRESS PID" whenever one is ready. A daemon that dies is started again, after a pause that
     grows while it keeps dying. Ctrl-C or SIGTERM stops them all in good order.
 
     \b
     plyd up
+    plyd up 2048 2584-2x3
     """
     from plyd.engines import registry
+    from plyd.engines.core.errors import EngineError
     from plyd.servers import log
     from plyd.servers.addresses import Address, BadAddress
     from plyd.servers.supervisor import Post, Supervisor
 
     log.set_up("info", "auto")
     try:
-        posts = [Post(game, Address(host, base_port + i)) for i, game in enumerate(registry.ENGINES)]
+        registry.check(games)
+        posts = [
+            Post(game, Address(host, base_port + i))
+            for i, game in enumerate(registry.ENGINES)
+            if game in games or not games
+        ]
         if not posts[0].address.is_local:
             raise BadAddress(f'host "{host}" is not a loopback address, such as 127.0.0.1, ::1 or localhost')
         sys.exit(_run(Supervisor(posts).run()))
-    except BadAddress as error:
+    except (BadAddress, EngineError) as error:
         raise click.ClickException(str(error)) from None
 
 

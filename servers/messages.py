@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from plyd.engines.core.engine import Answers, Capability, Engine
+from plyd.engines.core.engine import Answers, Capability, Engine, Model
 from plyd.engines.core.errors import BadLimit, EngineError
 from plyd.engines.core.options import Option
 from plyd.engines.core.rules import Outcome, Side
@@ -140,7 +140,10 @@ def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
         game=card.game,
         title=card.title,
         summary=card.summary,
-        variants=[engine_pb2.Variant(name=name, summary=rules.summary) for name, rules in engine.variants.items()],
+        variants=[
+            engine_pb2.Variant(name=name, summary=rules.summary, model=model_message(card.models.get(name)))
+            for name, rules in engine.variants.items()
+        ],
         position_notation=card.position_notation,
         position_examples=card.position_examples,
         move_notation=card.move_notation,
@@ -151,8 +154,13 @@ def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
         ),
         options=map(option_message, card.options),
         capabilities=sorted(CAPABILITIES[c] for c in card.capabilities),
-        model=engine_pb2.Model(name=card.model.name, sha256=card.model.sha256) if card.model else None,
+        model=model_message(card.models.get(next(iter(engine.variants)))),
     )
+
+
+def model_message(model: Model | None) -> engine_pb2.Model | None:
+    """Learned weights, if there are any."""
+    return engine_pb2.Model(name=model.name, sha256=model.sha256) if model else None
 
 
 def option_message(option: Option) -> engine_pb2.Option:

@@ -16,6 +16,7 @@ STATUS: dict[type[errors.EngineError], StatusCode] = {
     errors.BadCommand: StatusCode.INVALID_ARGUMENT,
     errors.UnknownGame: StatusCode.NOT_FOUND,
     errors.NotSupported: StatusCode.UNIMPLEMENTED,
+    errors.BadModel: StatusCode.FAILED_PRECONDITION,
     errors.Overloaded: StatusCode.RESOURCE_EXHAUSTED,
     errors.ShuttingDown: StatusCode.UNAVAILABLE,
 }

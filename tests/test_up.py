@@ -30,12 +30,13 @@ def free_ports(count):
 class Up:
     """A `plyd up` under test."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, games):
+        self.games = games or tuple(ENGINES)
         self.port = free_ports(len(ENGINES))
         self.log = folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "plyd.clients", "up", "--base-port", str(self.port)],
+                [sys.executable, "-m", "plyd.clients", "up", *games, "--base-port", str(self.port)],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -43,14 +44,14 @@ class Up:
 
     def ready(self):
         """(game, address, pid) of each daemon, as they become ready."""
-        lines = [self.process.stdout.readline().split() for _ in ENGINES]
+        lines = [self.process.stdout.readline().split() for _ in self.games]
         assert all(len(line) == 3 for line in lines), self.log.read_text()
         return [(game, address, int(pid)) for game, address, pid in lines]
 
 
 @pytest.fixture
-def up(tmp_path):
-    it = Up(tmp_path)
+def up(tmp_path, request):
+    it = Up(tmp_path, getattr(request, "param", (next(iter(ENGINES)),)))
     yield it
     it.process.kill()
     it.process.wait()
@@ -78,6 +79,7 @@ def wait_until(condition, seconds=20):
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize("up", [()], indirect=True)
 def test_every_engine_gets_its_own_process_and_port_and_all_stop_together(up):
     ready = up.ready()
     assert {game for game, _, _ in ready} == set(ENGINES)
@@ -89,6 +91,13 @@ def test_every_engine_gets_its_own_process_and_port_and_all_stop_together(up):
     up.process.send_signal(signal.SIGTERM)
     assert up.process.wait(20) == 0
     assert not any(is_alive(pid) for _, _, pid in ready)
+
+
+def test_a_game_that_is_not_there_is_refused_in_one_line():
+    command = [sys.executable, "-m", "plyd.clients", "up", "2585"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr == f'Error: unknown game "2585"; games are {", ".join(ENGINES)}\n'
 
 
 def test_a_daemon_that_is_killed_comes_back_on_its_port_and_clients_go_on(up):

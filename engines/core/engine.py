@@ -49,7 +49,8 @@ class Card:
     max_columns: int
     options: tuple[Option, ...] = ()
     capabilities: frozenset[Capability] = frozenset()
-    model: Model | None = None
+    models: Mapping[str, Model] = field(default_factory=dict)
+    """What plays each variant, for engines that learned."""
 
 
 MOST_EXPLAINED = 1000

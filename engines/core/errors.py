@@ -10,6 +10,7 @@
     │   └── BadCommand      a command that makes no sense now
     ├── UnknownGame         a game that is not served here
     ├── NotSupported        something this engine cannot do
+    ├── BadModel            weights that cannot be used
     ├── Overloaded          no search slot in time
     └── ShuttingDown        the daemon is on its way out
 
@@ -71,6 +72,10 @@ class UnknownGame(EngineError):
 
 class NotSupported(EngineError):
     """This engine cannot do that."""
+
+
+class BadModel(EngineError):
+    """A file of weights is missing, corrupt, or for something else."""
 
 
 class Overloaded(EngineError):

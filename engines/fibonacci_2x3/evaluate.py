@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plyd.engines.core.engine import MOST_EXPLAINED, Answers, BadLine
-from plyd.engines.core.errors import BadPosition
+from plyd.engines.core.engine import Answers
 from plyd.engines.fibonacci_2x3 import kernel
 from plyd.engines.fibonacci_2x3.rules import RULES
 from plyd.engines.fibonacci_2x3.tables import BASE, BOARDS, Slides, slides
-from plyd.engines.tiles.lines import LETTER_A, LETTER_B, LONGEST_ANSWER, read_lines, write_answers
-from plyd.engines.tiles.rulebook import SLIDES, Position
+from plyd.engines.tiles.answers import answer_lines
+from plyd.engines.tiles.lines import LETTER_A, LETTER_B
+from plyd.engines.tiles.rulebook import Position
 
 STATES = 1 << 18  # more canonical states than there are of either kind
-SLIDE_WORDS = np.array([list(word.ljust(5, "\0").encode()) for word in SLIDES], np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +55,13 @@ class Solution:
 
     def answers(self, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:
         """Values of a batch of `b` and `a` lines."""
-        data = np.frombuffer(lines, np.uint8)
-        most = data.size // 2 + 1  # a line that is not empty has a byte and a newline, the last one perhaps only a byte
-        letters, cells, spans = np.empty(most, np.uint8), np.empty((most, 6), np.uint8), np.empty((most, 3), np.int64)
-        count = read_lines(data, letters, cells, spans)
-        values, moves = self.look_up(letters[:count], cells, with_moves=with_moves)
-        bad = np.flatnonzero(letters[:count] == 0)
-        messages = chain((_fault(lines[spans[i, 1] : spans[i, 2]]) for i in bad[:MOST_EXPLAINED]), repeat(""))
-        errors = tuple(map(BadLine, spans[bad, 0].tolist(), bad.tolist(), messages))
-        if as_text:
-            out = np.empty(count * LONGEST_ANSWER, np.uint8)
-            written = write_answers(values, moves, SLIDE_WORDS, out)
-            return Answers(text=out[:written].tobytes(), errors=errors)
-        words = tuple(SLIDES[m] if m >= 0 else "" for m in moves) if with_moves else ()
-        return Answers(values=values, moves=words, errors=errors)
+
+        def look_up(
+            letters: NDArray[np.uint8], cells: NDArray[np.uint8]
+        ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+            return self.look_up(letters, cells, with_moves=with_moves)
+
+        return answer_lines(lines, RULES, look_up, as_text=as_text, with_moves=with_moves)
 
     def look_up(
         self, letters: NDArray[np.uint8], cells: NDArray[np.uint8], *, with_moves: bool
@@ -93,13 +84,3 @@ def solve() -> Solution:
     before_value, after_value = np.empty(BOARDS), np.empty(BOARDS)
     kernel.value_all(table, largest_sum, befores, before_ends, afters, after_ends, before_value, after_value)
     return Solution(table, seen, before_value, after_value)
-
-
-def _fault(line: bytes) -> str:
-    """What the rulebook says about a malformed line."""
-    text = line.decode("utf-8", "backslashreplace")
-    try:
-        RULES.parse(text)
-    except BadPosition as error:
-        return str(error)
-    raise AssertionError(f"the kernel cannot read a line that the rulebook can: {text!r}")

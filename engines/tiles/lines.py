@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from plyd.engines.tiles.rulebook import MAX_INDEX, MAX_TEXT
+from plyd.engines.tiles.rulebook import MAX_TEXT
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -35,7 +35,7 @@ def is_blank(byte: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def read_lines(data: Bytes, letters: Bytes, cells: Bytes, spans: Ints) -> int:
+def read_lines(data: Bytes, max_index: int, letters: Bytes, cells: Bytes, spans: Ints) -> int:
     """Number of lines that are not empty. For each: its letter (0 if malformed), its cells, and in `spans` its line
     number, first byte and end.
     """
@@ -69,7 +69,7 @@ def read_lines(data: Bytes, letters: Bytes, cells: Bytes, spans: Ints) -> int:
             while at < data.size and data[at] != NEWLINE and not is_blank(data[at]):
                 digit = np.int64(data[at]) - DIGIT_0
                 number = number * 10 + digit
-                if digit < 0 or digit > 9 or number > MAX_INDEX:
+                if digit < 0 or digit > 9 or number > max_index:
                     is_good = False
                     break
                 at += 1

@@ -17,7 +17,6 @@ from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
 
 SLIDES = ("up", "right", "down", "left")  # by opcode
-MAX_INDEX = 33  # the largest index with a name; two tiles that would make a larger one do not merge
 MAX_TEXT = 4096  # characters of a position's text
 WHITE_SPACE = " \t\r\v\f"
 
@@ -41,6 +40,8 @@ class TileRules:
     tile: Callable[[int], int]
     spawns: Mapping[int, float]
     """Probability of each index that the environment drops; they sum to 1."""
+    max_index: int = 33
+    """The largest index with a name; two tiles that would make a larger one do not merge."""
 
     def start(self) -> Position:
         """The empty board, the environment to move."""
@@ -49,7 +50,7 @@ class TileRules:
     def parse(self, text: str) -> Position:
         """The position that a `b` or `a` line names."""
         size = self.rows * self.columns
-        form = f"expected b or a and {size} numbers from 0 to {MAX_INDEX}"
+        form = f"expected b or a and {size} numbers from 0 to {self.max_index}"
         words = text.translate(str.maketrans(WHITE_SPACE, " " * len(WHITE_SPACE))).split(" ")
         words = [word for word in words if word]
         if not words:
@@ -60,7 +61,7 @@ class TileRules:
         for word in numbers:
             if not (word.isascii() and word.removeprefix("-").isdigit()):
                 raise BadPosition(f"{quoted(word)} is not a number in {quoted(text)}; {form}")
-            if word.startswith("-") or len(word.lstrip("0")) > 2 or _number(word) > MAX_INDEX:
+            if word.startswith("-") or len(word.lstrip("0")) > 2 or _number(word) > self.max_index:
                 raise BadPosition(f"{quoted(word)} is out of range in {quoted(text)}; {form}")
         if len(numbers) != size:
             raise BadPosition(f"{len(numbers)} numbers in {quoted(text)}; {form}")

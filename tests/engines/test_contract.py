@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from plyd.engines.core.engine import Capability
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
@@ -121,16 +122,17 @@ def test_the_last_report_and_only_the_last_is_final(engine):
             assert_only_the_last_is_final(list(searcher.search(position, Limits(max_nodes=NODES), Stop())))
 
 
-def test_a_search_gives_a_legal_move_to_a_player_and_none_to_chance(engine):
+def test_a_search_gives_a_legal_move_to_a_player_and_to_chance_only_if_something_plays_its_part(engine):
     for searcher, rules in searchers(engine):
         for position in play_out(rules, 2)[:-1:7]:
             last = list(searcher.search(position, Limits(max_nodes=NODES, max_lines=3), Stop()))[-1]
             legal = {move.text for move in rules.legal_moves(position)}
             assert 1 <= len(last.lines) <= 3
             assert {line.moves[0] for line in last.lines} <= legal
-            if rules.to_move(position) is Side.ENVIRONMENT:
-                assert last.move is None
-            else:
+            if rules.to_move(position) is not Side.ENVIRONMENT:
+                assert last.move == last.lines[0].moves[0]
+            elif last.move is not None:
+                assert Capability.ENVIRONMENT in engine.card.capabilities
                 assert last.move == last.lines[0].moves[0]
 
 

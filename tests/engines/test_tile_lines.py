@@ -23,7 +23,7 @@ def reading(data):
     """What read_lines makes of a batch: line number, the line's bytes, and its letter with its cells or None."""
     most = len(data) // 2 + 1
     letters, cells, spans = np.empty(most, np.uint8), np.empty((most, 6), np.uint8), np.empty((most, 3), np.int64)
-    count = read_lines(np.frombuffer(data, np.uint8), letters, cells, spans)
+    count = read_lines(np.frombuffer(data, np.uint8), 33, letters, cells, spans)
     assert count <= most
     return [
         (line, data[first:end], (chr(letter), *row) if letter else None)

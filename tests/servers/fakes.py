@@ -120,7 +120,7 @@ class FakeEngine(Engine):
             Option("score", "Kind of score.", "probability", choices=tuple(SCORES)),
         ),
         capabilities=frozenset({Capability.MEMORY, Capability.EXACT}),
-        model=Model("twigs", "ab" * 32),
+        models={"normal": Model("twigs", "ab" * 32)},
     )
     variants = {"normal": SticksRules("take 1 or 2", 2), "greedy": SticksRules("take 1, 2 or 3", 3)}  # noqa: RUF012
 

@@ -43,7 +43,7 @@ def test_an_engine_is_described_with_every_field(sticks):
         title="Sticks",
         summary="Does what its options say.",
         variants=[
-            {"name": "normal", "summary": "take 1 or 2"},
+            {"name": "normal", "summary": "take 1 or 2", "model": {"name": "twigs", "sha256": "ab" * 32}},
             {"name": "greedy", "summary": "take 1, 2 or 3"},
         ],
         position_notation="Sticks left, and who is to move.",

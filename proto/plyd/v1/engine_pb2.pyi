@@ -260,7 +260,7 @@ class EngineInfo(_message.Message):
 
     @_builtins.property
     def model(self) -> Global___Model:
-        """What it learned from. Absent for an engine without learned weights."""
+        """Learned weights that play the default variant. Absent for an engine without any."""
 
     def __init__(
         self,
@@ -295,19 +295,25 @@ class Variant(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     SUMMARY_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Identifier, for Position.variant: "classic"."""
     summary: _builtins.str
     """One sentence on what is special about it."""
+    @_builtins.property
+    def model(self) -> Global___Model:
+        """Learned weights that play it. Absent for an engine without any."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         summary: _builtins.str = ...,
+        model: Global___Model | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "name", b"name", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

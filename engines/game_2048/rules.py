@@ -1,0 +1,28 @@
+"""The rulebook of 2048, and the game as kernels play it."""
+
+from plyd.engines.tiles.game import TileGame
+from plyd.engines.tiles.rulebook import TileRules
+
+MAX_INDEX = 15  # 32768: four bits a cell hold no more, so two of them do not merge
+
+
+def tile(index: int) -> int:
+    """The face value of an index."""
+    return 1 << index if index else 0
+
+
+def merge(one: int, other: int) -> int | None:
+    """Equal tiles make the next one."""
+    return one + 1 if one == other < MAX_INDEX else None
+
+
+CLASSIC = TileRules(
+    summary="the environment drops a 2 with probability 0.9 and a 4 with 0.1, on any empty cell alike",
+    rows=4,
+    columns=4,
+    merge=merge,
+    tile=tile,
+    spawns={1: 0.9, 2: 0.1},
+    max_index=MAX_INDEX,
+)
+GAME = TileGame("2048", bits=4, variants={"classic": CLASSIC})

@@ -1,0 +1,58 @@
+"""Speed of tile games: moves a second of training, and of play at a fixed depth."""
+
+import threading
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from plyd.engines.core.machine import NEVER
+from plyd.engines.tiles.expectimax import How, Limit, memory_for
+from plyd.engines.tiles.game import TileGame
+from plyd.engines.tiles.player import Player
+from plyd.engines.tiles.playing import Pace, play_game
+from plyd.engines.tiles.training import Plan, Trainer
+
+WARM_UP_SECONDS, SECONDS = 6.0, 8.0
+TABLE_ENTRIES = 1 << 16
+LONGEST = 1 << 20
+
+
+def training_pace(game: TileGame, plan: Plan, threads: int) -> float:
+    """Moves a second that training makes, learning included, once it is under way."""
+    with TemporaryDirectory() as folder:
+        trainer = Trainer(game, plan, Path(folder), threads)
+        began = time.monotonic()
+        moves, since, pace = 0, began, 0.0
+        for _ in trainer.blocks():
+            now = time.monotonic()
+            if moves == 0 and now - began > WARM_UP_SECONDS:
+                moves, since = trainer.progress.moves, now
+            elif pace == 0.0 and now - began > WARM_UP_SECONDS + SECONDS:
+                pace = (trainer.progress.moves - moves) / (now - since)
+                trainer.stop()  # and see it out, so that nothing runs on behind the next figure
+        return pace
+
+
+def playing_pace(player: Player, depth: int) -> float:
+    """Moves a second of one thread that looks so many slides ahead."""
+    flag = np.zeros(1, np.uint8)
+    memory, actions = memory_for(player.brain.shape, TABLE_ENTRIES), np.zeros(LONGEST, np.int16)
+    limit = Limit(np.int64(NEVER), np.int64(NEVER), flag)
+    pace = Pace(How(np.int64(depth), False, False), np.int64(0), np.int64(0))
+
+    def play(seed: int, length: int) -> int:
+        seeds = np.array([seed], np.uint64)
+        return int(play_game(player.brain, pace, False, limit, memory, player.game.empty, seeds, actions[:length])[2])
+
+    play(1, 2)
+    alarm = threading.Timer(SECONDS, lambda: flag.__setitem__(0, 1))
+    began = time.monotonic()
+    alarm.start()
+    moves = 0
+    for seed in range(1, 10_000):
+        moves += play(seed, LONGEST)
+        if flag[0]:
+            break
+    return moves / (time.monotonic() - began)

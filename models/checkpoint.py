@@ -1,0 +1,75 @@
+"""Checkpoints: all that a training run needs to go on. Only weights that were learned are stored, with their places."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plyd.models.errors import BadWeights
+from plyd.models.files import read_file, write_file
+from plyd.models.ntuple import patterns_of
+
+KIND = "checkpoint"
+NAME = "checkpoint.plyd"
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A training run at rest."""
+
+    game: str
+    variant: str
+    network: str
+    """Its patterns, as `patterns_of` reads them."""
+    base: int
+    fresh_weight: float
+    """What a weight is before it is learned."""
+    places: NDArray[np.uint32]
+    weights: NDArray[np.float32]
+    sums: NDArray[np.float32]
+    """(learned, 2), what temporal coherence knows of each weight; (0, 2) without it."""
+    seeds: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64))
+    plan: dict[str, Any] = field(default_factory=dict)
+    progress: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Weights in all, learned or not."""
+        return sum(self.base ** len(pattern) for pattern in patterns_of(self.network))
+
+    def whole(self) -> NDArray[np.float32]:
+        """Every weight."""
+        weights = np.full(self.size, self.fresh_weight, np.float32)
+        weights[self.places] = self.weights
+        return weights
+
+
+FACTS = ("game", "variant", "network", "base", "fresh_weight", "plan", "progress")
+ARRAYS = ("places", "weights", "sums", "seeds")
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Writes it, whole or not at all."""
+    header = {"kind": KIND, **{name: getattr(checkpoint, name) for name in FACTS}}
+    write_file(path, header, {name: getattr(checkpoint, name) for name in ARRAYS})
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint of a file, or of a run's folder, checked."""
+    path = path / NAME if path.is_dir() else path
+    header, arrays, _ = read_file(path)
+    if header.get("kind") != KIND:
+        raise BadWeights(f"{path} is a {header.get('kind')}, not a checkpoint")
+    try:
+        facts: dict[str, Any] = {name: header[name] for name in FACTS}
+        found = Checkpoint(**facts | {name: arrays[name] for name in ARRAYS})
+        learned = len(found.places)
+        if found.weights.shape != (learned,) or found.sums.shape not in ((learned, 2), (0, 2)):
+            raise BadWeights(f"{path} has arrays that do not go together")
+        if learned and int(found.places.max()) >= found.size:
+            raise BadWeights(f"{path} has weights beyond its tables")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadWeights(f"{path} is not what a checkpoint should be: {error!r}") from None
+    return found

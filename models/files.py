@@ -1,0 +1,90 @@
+"""Files of arrays: a header in JSON, the arrays' own bytes, and a SHA-256 over all of it at the end.
+
+    8 bytes      "PLYDNET1"
+    4 bytes      length of the header, little-endian
+    header       JSON: whatever the writer says of itself, and "arrays": name, dtype and shape of each, in order
+    arrays       one after the other, little-endian, in C order, each from the next multiple of 64 bytes on
+    32 bytes     SHA-256 of everything before it
+
+There is nothing in it to execute, and nothing is believed before the checksum agrees. A file is written beside its
+place and then renamed, so that a reader finds the old one or the new one, whole.
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plyd.models.errors import BadWeights
+
+MAGIC = b"PLYDNET1"
+DTYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"}
+ALIGNMENT = 64  # bytes; the header is padded with spaces so that arrays begin at a multiple of it
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Writes the file, whole or not at all; its SHA-256, which stands at its end too."""
+    for name, array in arrays.items():
+        if array.dtype.name not in DTYPES:
+            raise BadWeights(f"array {name} is of {array.dtype}, which files do not hold")
+    listed = [{"name": name, "dtype": array.dtype.name, "shape": array.shape} for name, array in arrays.items()]
+    text = json.dumps({**header, "arrays": listed}).encode()
+    text += b" " * (-(len(MAGIC) + 4 + len(text)) % ALIGNMENT)
+    digest = hashlib.sha256()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.new")  # one name, so that what a crash leaves is written over
+    try:
+        with unfinished.open("wb") as file:
+            pieces: list[Any] = [MAGIC, len(text).to_bytes(4, "little"), text]
+            for array in arrays.values():
+                data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
+                pieces += [data, b"\0" * (-data.size % ALIGNMENT)]
+            for piece in pieces:
+                digest.update(piece)
+                file.write(piece)
+            file.write(digest.digest())
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return digest.hexdigest()
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], Arrays, str]:
+    """The header, the arrays, and the SHA-256, which is right."""
+    try:
+        data = np.fromfile(path, np.uint8)
+    except OSError as error:
+        raise BadWeights(f"cannot read {path}: {error.strerror or error}") from None
+    view = memoryview(data.data)
+    if bytes(view[: len(MAGIC)]) != MAGIC:
+        raise BadWeights(f"{path} is not a file of weights: it does not begin with {MAGIC.decode()}")
+    body, end = view[:-32], bytes(view[-32:])
+    digest = hashlib.sha256(body)
+    if len(view) < len(MAGIC) + 4 + 32 or digest.digest() != end:
+        raise BadWeights(f"{path} is corrupt or cut short: its SHA-256 does not agree")
+    size = int.from_bytes(body[8:12], "little")
+    try:
+        header = json.loads(bytes(body[12 : 12 + size]))
+        arrays, at = {}, 12 + size
+        for listed in header.pop("arrays"):
+            name, dtype, shape = listed["name"], listed["dtype"], listed["shape"]
+            if name in arrays or dtype not in DTYPES or not all(type(n) is int and n >= 0 for n in shape):
+                raise ValueError(f"array {name}")
+            length = math.prod(shape) * np.dtype(dtype).itemsize
+            arrays[name] = data[at : at + length].view(dtype).reshape(shape)
+            at += length + -length % ALIGNMENT
+        if at != len(body):
+            raise ValueError("its arrays do not fill it")
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise BadWeights(f"{path} has a header that makes no sense: {type(error).__name__} {error}") from None
+    return header, arrays, digest.hexdigest()

@@ -1,0 +1,44 @@
+"""n-tuple networks by name: which cells each pattern reads. Cells of the 4x4 board are hexadecimal digits, row by row.
+
+    0 1 2 3        0 1 2 3 4 5      # # # #      the eight mirror images and rotations of a pattern
+    4 5 6 7                         # # . .      share one table of weights
+    8 9 a b                         . . . .
+    c d e f                         . . . .
+
+Which of its eight images stands for a pattern makes no difference to what a network can learn. It does to speed: the
+first cell is the fastest-moving one in the table, and weights for cells that change often should lie near each other.
+"""
+
+from plyd.models.errors import BadWeights
+
+LAB = "012345 456789 012456 45689a"
+NETWORKS = {
+    "lab": LAB,  # four 6-tuples of the 2048 lab; the author of 2584 uses the same two axes and two boxes
+    "lab-extra": f"{LAB} 4567 0123 14569",  # and the patterns its report adds
+    "4x6": "abcdef 6789ab 9abdef 5679ab",  # the lab's, turned by half
+    "6x6": "9abdef 269ade abcdef 589aef 56adef 126aef",
+    "8x6": "9abdef 269ade abcdef 589aef 56adef 126aef 267aef 59bdef",  # turned by half
+}
+
+
+def patterns_of(name: str) -> list[tuple[int, ...]]:
+    """The patterns of a named network, or of a text that lists them."""
+    words = NETWORKS.get(name, name).split()
+    patterns = []
+    for word in words:
+        cells = sorted({int(digit, 16) for digit in word}) if all(c in "0123456789abcdef" for c in word) else []
+        if len(cells) != len(word) or not 1 <= len(cells) <= 6:
+            names = ", ".join(NETWORKS)
+            raise BadWeights(
+                f'unknown network "{name}"; networks are {names}, or patterns of one to six different cells such as '
+                f'"{LAB}"'
+            )
+        patterns.append(tuple(cells))
+    if not patterns:
+        raise BadWeights("a network has at least one pattern")
+    return patterns
+
+
+def text_of(patterns: list[tuple[int, ...]]) -> str:
+    """The patterns as a text that `patterns_of` reads."""
+    return " ".join("".join(f"{cell:x}" for cell in pattern) for pattern in patterns)
