@@ -342,29 +342,35 @@ def search_drops(after: Any, depth: int, limit: Limit, search: Search, worths: N
 
 
 @njit(cache=True, nogil=True)
+def worst_cell(after: Any, index: Word, search: Search) -> int:
+    """The empty cell where a tile hurts the player most: the least over cells of the most over slides."""
+    worst, least = -1, np.inf
+    for cell in range(16):
+        if cell_at(after, cell) == 0:
+            _, worth, _, _ = best_slide(with_tile(after, cell, index), search.slides, search.net)
+            if worth < least:
+                worst, least = cell, np.float64(worth)
+    return worst
+
+
+@njit(cache=True, nogil=True)
 def follow(after: Any, plies: int, search: Search, actions: NDArray[np.int64]) -> int:
     """Writes a line of play from an after-state, by opcode, and gives its length: the common tile where it hurts most,
     then the best slide, both at first sight, and so on.
     """
     length = 0
     while length + 1 < plies:
-        worst_cell, least = -1, np.inf
-        best, slid = -1, after
-        for cell in range(16):
-            if cell_at(after, cell) == 0:
-                before = with_tile(after, cell, search.spawns.common)
-                direction, worth, next_after, _ = best_slide(before, search.slides, search.net)
-                if worth < least:
-                    worst_cell, least, best, slid = cell, np.float64(worth), direction, next_after
-        if worst_cell < 0:
+        cell = worst_cell(after, search.spawns.common, search)
+        if cell < 0:
             break
-        actions[length] = np.int64(search.spawns.common) << 4 | worst_cell
+        before = with_tile(after, cell, search.spawns.common)
+        best, _, after, _ = best_slide(before, search.slides, search.net)
+        actions[length] = np.int64(search.spawns.common) << 4 | cell
         length += 1
         if best < 0:
             break
         actions[length] = best
         length += 1
-        after = slid
     return length
 
 

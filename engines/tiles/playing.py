@@ -18,6 +18,7 @@ from plyd.engines.tiles.expectimax import (
     Search,
     search_of,
     search_slides,
+    worst_cell,
 )
 from plyd.engines.tiles.moves import best_slide, random_word, slide
 
@@ -48,18 +49,6 @@ def chosen_slide(before: Any, pace: Pace, limit: Limit, search: Search, worths: 
             if worths[direction] > most:
                 best, most = direction, worths[direction]
     return best
-
-
-@njit(cache=True, nogil=True)
-def chosen_cell(after: Any, index: Word, search: Search) -> int:
-    """The empty cell where a tile hurts the player most: the least over cells of the most over slides."""
-    worst, least = -1, np.inf
-    for cell in range(16):
-        if cell_at(after, cell) == 0:
-            _, worth, _, _ = best_slide(with_tile(after, cell, index), search.slides, search.net)
-            if worth < least:
-                worst, least = cell, np.float64(worth)
-    return worst
 
 
 @njit(cache=True, nogil=True)
@@ -96,7 +85,7 @@ def play_game(
         is_rare = np.float64(chance & Word(0xFFFFFFFF)) < brain.spawns.rare_chance * 4294967296.0
         index = brain.spawns.rare if is_rare else brain.spawns.common
         if evil_drops and length > 1:
-            cell = chosen_cell(board, index, search)
+            cell = worst_cell(board, index, search)
         else:
             free = Word(count_bits(empties(board)))
             cell = nth_empty_cell(board, np.int64((chance >> Word(32)) * free >> Word(32)))
