@@ -145,3 +145,36 @@ def extract_bits(typing_context: Any, word: Any, mask: Any) -> Any:  # noqa: ARG
         return builder.load(result)
 
     return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def nth_bit_index(typing_context: Any, word: Any, n: Any) -> Any:  # noqa: ARG001
+    """The place of a uint64's n-th bit that is set, counted from 0 at the low end; there are more than n of them."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        word, one = ir.IntType(64), ir.Constant(ir.IntType(64), 1)
+        source, n = arguments
+        if has_quick_extract():
+            kind = ir.FunctionType(word, [word, word])
+            deposit = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pdep.64")
+            found = builder.call(deposit, [builder.shl(one, n), source])
+        else:
+            rest = cgutils.alloca_once_value(builder, source)
+            with cgutils.loop_nest(builder, [n], word):  # take the lowest bit away, n times
+                now = builder.load(rest)
+                builder.store(builder.and_(now, builder.sub(now, one)), rest)
+            found = builder.load(rest)
+        return builder.cttz(found, ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64, types.int64), generate
+
+
+@intrinsic
+def take_number(typing_context: Any, counter: Any) -> Any:  # noqa: ARG001
+    """The number in a one-item int64 array, which goes up by one: no two threads get the same."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(counter), generate

@@ -1,0 +1,109 @@
+"""Boards within kernels: a value of lanes, one column a lane, the lowest row in the lowest bit.
+
+    mine     the stones of the side to move
+    yours    those of the other side
+    taken    every cell where no stone can be put: both sides' stones, the forbidden cell, and all that is off the board
+
+`taken + 1`, lane by lane, carries through the stones at the bottom, so it finds the cell where the next one rests; it
+steps over the forbidden cell by itself:
+
+    lane      0111 (two stones, the forbidden cell above them)
+    lane + 1  1000 -> the fourth cell
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, STONES, Position, mover
+from plyd.engines.core.lanes import Lanes, aside, is_any, up, used_lanes, words_of
+from plyd.engines.core.rules import Side
+
+MINE, YOURS, TAKEN, BELOW, ONES = range(5)  # rows of a board's array
+ROWS_OF_BOARD = 5
+
+
+def board_array(position: Position) -> NDArray[np.uint16]:
+    """A position as kernels load it: (5, 16), a row for each of MINE, YOURS, TAKEN, BELOW, ONES.
+
+    BELOW is the cell under the forbidden one, ONES the lowest cell of every lane.
+    """
+    me = STONES[mover(position)]
+    other = STONES[Side.PLAYER_TWO if mover(position) is Side.PLAYER_ONE else Side.PLAYER_ONE]
+    board = np.zeros((ROWS_OF_BOARD, 16), np.uint16)
+    board[TAKEN], board[ONES] = 0xFFFF, 1
+    for height, row in enumerate(reversed(position.rows)):
+        for column, cell in enumerate(row):
+            bit = 1 << height
+            if cell == EMPTY:
+                board[TAKEN, column] ^= bit
+            elif cell == FORBIDDEN:
+                board[BELOW, column] = bit >> 1
+            else:
+                board[MINE if cell == me else YOURS, column] |= bit
+    assert me != other
+    return board
+
+
+@njit(cache=True, nogil=True)
+def playable(taken: Lanes, ones: Lanes) -> Lanes:
+    """The cells where a stone would rest now, one a column."""
+    return (taken + ones) & ~taken
+
+
+@njit(cache=True, nogil=True)
+def winning_cells(stones: Lanes) -> Lanes:
+    """The cells that complete four of these stones, whatever stands in them."""
+    below_1, below_2, below_3 = up(stones, 1), up(stones, 2), up(stones, 3)
+    found = below_1 & below_2 & below_3
+    left_1, left_2, left_3 = aside(stones, 1), aside(stones, 2), aside(stones, 3)
+    right_1, right_2, right_3 = aside(stones, -1), aside(stones, -2), aside(stones, -3)
+    found |= _gaps(left_1, left_2, left_3, right_1, right_2, right_3)
+    found |= _gaps(up(left_1, 1), up(left_2, 2), up(left_3, 3), up(right_1, -1), up(right_2, -2), up(right_3, -3))
+    found |= _gaps(up(left_1, -1), up(left_2, -2), up(left_3, -3), up(right_1, 1), up(right_2, 2), up(right_3, 3))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _gaps(before_1: Lanes, before_2: Lanes, before_3: Lanes, after_1: Lanes, after_2: Lanes, after_3: Lanes) -> Lanes:
+    """The cells with three of four in line: three before, two and one, one and two, or three after."""
+    before, after = before_1 & before_2, after_1 & after_2
+    return (before & (before_3 | after_1)) | (after & (before_1 | after_3))
+
+
+@njit(cache=True, nogil=True)
+def has_four(stones: Lanes) -> bool:
+    """Whether four of these stones stand in line."""
+    pairs = stones & up(stones, 1)
+    found = pairs & up(pairs, 2)
+    beside = aside(stones, 1)
+    pairs = stones & beside
+    found |= pairs & aside(pairs, 2)
+    pairs = stones & up(beside, 1)
+    found |= pairs & up(aside(pairs, 2), 2)
+    pairs = stones & up(beside, -1)
+    found |= pairs & up(aside(pairs, 2), -2)
+    return is_any(found)
+
+
+@njit(cache=True, nogil=True)
+def under(cells: Lanes, below: Lanes) -> Lanes:
+    """The cells from which the next cell up their column is one of these; the forbidden cell is stepped over."""
+    return up(cells, -1) | (up(cells, -2) & below)
+
+
+@njit(cache=True, nogil=True)
+def several(cells: Lanes) -> bool:
+    """Whether cells, at most one a column, are more than one."""
+    lanes = used_lanes(cells)
+    return lanes & (lanes - np.uint64(1)) != np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def key_of(mine: Lanes, taken: Lanes) -> np.uint64:
+    """A number that stands for a position: two alike have the same, and no two others are ever likely to."""
+    key = np.uint64(0x9E3779B97F4A7C15)
+    for word in words_of(mine) + words_of(taken):
+        key = (key ^ word) * np.uint64(0xD6E8FEB86659FD93)
+        key ^= key >> np.uint64(32)
+    return key

@@ -1,0 +1,45 @@
+"""Connect Four as an engine: the card it shows, the searchers it makes."""
+
+from collections.abc import Mapping
+
+from plyd.engines.connect4.plain import UctSearcher
+from plyd.engines.connect4.rules import LARGEST, RULES, SMALLEST
+from plyd.engines.connect4.search import OPTIONS, GraphSearcher
+from plyd.engines.core.engine import Capability, Card, Engine
+from plyd.engines.core.machine import Stop
+from plyd.engines.core.options import OptionValue, read_options
+from plyd.engines.core.search import Limits, Searcher
+
+
+class Connect4(Engine):
+    """Searches anew what it was not asked before; keeps all else from move to move."""
+
+    card = Card(
+        game="connect4",
+        title="Connect Four",
+        summary="Monte-Carlo search of a graph of positions that carries proven results up, beside an exact solver.",
+        position_notation="The size of an empty board, columns x rows, perhaps with a forbidden cell by its column and "
+        "its row from below; or the rows from the top, x and o for stones, . empty, # forbidden. x moves first.",
+        position_examples=("7x6", "12x10 #5,3", "......./......./......./......./...o.../..xx..."),
+        move_notation="A column, from 1 at the left.",
+        move_examples=("1", "4"),
+        node_meaning="a simulation: one walk down the graph of positions, those kept from earlier moves included",
+        min_rows=SMALLEST,
+        max_rows=LARGEST,
+        min_columns=SMALLEST,
+        max_columns=LARGEST,
+        options=OPTIONS,
+        capabilities=frozenset({Capability.MEMORY}),
+    )
+    variants = {"classic": RULES}  # noqa: RUF012
+
+    def warm_up(self) -> None:
+        """Run each kernel once."""
+        for method in ("graph", "uct"):
+            searcher = self.searcher("classic", read_options(self.card.options, {"method": method}))
+            for start in ("7x6", "4x4"):
+                list(searcher.search(RULES.parse(start), Limits(max_nodes=32), Stop()))
+
+    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:  # noqa: ARG002
+        """A searcher with a memory of its own."""
+        return GraphSearcher(options) if options["method"] == "graph" else UctSearcher(options)

@@ -1,0 +1,225 @@
+"""The rulebook of Connect Four, in slow, obvious Python: any size from 4 to 16, and at most one forbidden cell.
+
+A position is written as its rows, the top one first: `x` and `o` for stones, `.` for an empty cell, `#` for the
+forbidden one. An empty board has a short name, columns before rows, as in "the 7x6 board", and the forbidden cell by
+its column and its row, counted from the bottom left:
+
+    7x6 #4,1   =   ......./......./......./......./......./...#...
+
+`x` moves first, so the stones say who is to move. A move is a column, counted from 1. A stone rests on whatever is
+below it; no stone ever rests in the forbidden cell, it takes the one above:
+
+    ....        ....        ....
+    ....  --2-> ....  --2-> .o..
+    .#..        .#..        .#..
+    ....        .x..        .x..
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plyd.engines.core.errors import BadMove, BadPosition, quoted
+from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
+
+SMALLEST, LARGEST = 4, 16  # rows and columns alike
+EMPTY, FORBIDDEN = ".", "#"
+STONES = {Side.PLAYER_ONE: "x", Side.PLAYER_TWO: "o"}
+WINS = {Side.PLAYER_ONE: Outcome.PLAYER_ONE_WINS, Side.PLAYER_TWO: Outcome.PLAYER_TWO_WINS}
+DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))  # (row, column) steps of a line
+FORM = (
+    f'expected a size such as "7x6" (columns x rows, {SMALLEST} to {LARGEST} each), perhaps with a forbidden cell, '
+    '"7x6 #4,1" (column, row from below), or the rows from the top, "..../..../..o./.xx."'
+)
+MAX_TEXT = 512
+SHORT = re.compile(r"\s*(?P<columns>\d{1,4})x(?P<rows>\d{1,4})(\s+#(?P<column>\d{1,4}),(?P<row>\d{1,4}))?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The rows of a board from the top, each a string of cells."""
+
+    rows: tuple[str, ...]
+
+    def count(self, cell: str) -> int:
+        """How many cells of a kind there are."""
+        return sum(row.count(cell) for row in self.rows)
+
+
+class Connect4Rules:
+    """Four in a row wins, a full board draws."""
+
+    summary = "four in a row, column or diagonal wins; one cell may be forbidden; a full board is a draw"
+
+    def start(self) -> Position:
+        """The empty board of the shop's game."""
+        return empty_board(columns=7, rows=6)
+
+    def parse(self, text: str) -> Position:
+        """The position that a text names, if play can lead to it."""
+        if len(text) > MAX_TEXT:
+            raise BadPosition(f"{len(text)} characters in {quoted(text)}; at most {MAX_TEXT}: {FORM}")
+        if short := SHORT.fullmatch(text):
+            columns, rows = int(short["columns"]), int(short["rows"])
+            _check_size(columns, rows, text)
+            board = empty_board(columns, rows)
+            return _with_forbidden(board, int(short["column"]), int(short["row"]), text) if short["row"] else board
+        if "/" not in text:
+            raise BadPosition(f"cannot read {quoted(text)}; {FORM}")
+        position = Position(tuple(text.strip().split("/")))
+        _check(position, text)
+        return position
+
+    def text(self, position: Position) -> str:
+        """A size for an empty board, the rows for any other."""
+        if position.count("x"):
+            return "/".join(position.rows)
+        size = f"{len(position.rows[0])}x{len(position.rows)}"
+        for row, cells in enumerate(position.rows):
+            if FORBIDDEN in cells:
+                return f"{size} #{cells.index(FORBIDDEN) + 1},{len(position.rows) - row}"
+        return size
+
+    def to_move(self, position: Position) -> Side | None:
+        """Whose turn it is, or None if the game is over."""
+        return mover(position) if self.outcome(position) is Outcome.ONGOING else None
+
+    def outcome(self, position: Position) -> Outcome:
+        """How the game stands."""
+        for side, stone in STONES.items():
+            if has_four(position, stone):
+                return WINS[side]
+        return Outcome.ONGOING if position.count(EMPTY) else Outcome.DRAW
+
+    def legal_moves(self, position: Position) -> list[Move]:
+        """The columns with room, each with the cell where the stone rests."""
+        if self.outcome(position) is not Outcome.ONGOING:
+            return []
+        width = len(position.rows[0])
+        landings = ((column, landing(position, column)) for column in range(width))
+        return [Move(str(column + 1), cell=row * width + column) for column, row in landings if row is not None]
+
+    def play(self, position: Position, move: str) -> Step:
+        """The position after a stone is dropped into a column."""
+        width = len(position.rows[0])
+        if self.outcome(position) is not Outcome.ONGOING:
+            raise BadMove(f"illegal move {quoted(move)}: the game is over")
+        if not re.fullmatch(r"[1-9][0-9]?", move, re.ASCII) or int(move) > width:
+            raise BadMove(f"unknown move {quoted(move)}; moves are columns, 1 to {width}")
+        column = int(move) - 1
+        row = landing(position, column)
+        if row is None:
+            free = ", ".join(legal.text for legal in self.legal_moves(position))
+            raise BadMove(f"illegal move {quoted(move)}: the column is full; columns with room are {free}")
+        return Step(_with_cell(position, row, column, STONES[mover(position)]), 0.0)
+
+    def board(self, position: Position) -> Board:
+        """The board as a person sees it."""
+        cells = tuple("" if cell == EMPTY else cell for row in position.rows for cell in row)
+        return Board(len(position.rows), len(position.rows[0]), cells)
+
+    def picture(self, position: Position) -> str:
+        """The board drawn in plain text."""
+        return grid(self.board(position))
+
+
+def empty_board(columns: int, rows: int) -> Position:
+    """A board with no stone on it and no forbidden cell."""
+    return Position((EMPTY * columns,) * rows)
+
+
+def mover(position: Position) -> Side:
+    """Whose turn it would be, were the game not over."""
+    return Side.PLAYER_ONE if position.count("x") == position.count("o") else Side.PLAYER_TWO
+
+
+def landing(position: Position, column: int) -> int | None:
+    """The row, counted from the top, where a stone dropped into a column rests; None if the column is full."""
+    for row in reversed(range(len(position.rows))):
+        if position.rows[row][column] == EMPTY:
+            return row
+    return None
+
+
+def has_four(position: Position, stone: str) -> bool:
+    """Whether four stones of a kind stand in line anywhere."""
+    return any(all(position.rows[r][c] == stone for r, c in line) for line in lines(position))
+
+
+def lines(position: Position) -> Iterator[list[tuple[int, int]]]:
+    """Every line of four cells that the board has room for."""
+    height, width = len(position.rows), len(position.rows[0])
+    for row in range(height):
+        for column in range(width):
+            for down, right in DIRECTIONS:
+                if row + 3 * down < height and 0 <= column + 3 * right < width:
+                    yield [(row + i * down, column + i * right) for i in range(4)]
+
+
+def _with_cell(position: Position, row: int, column: int, cell: str) -> Position:
+    rows = list(position.rows)
+    rows[row] = rows[row][:column] + cell + rows[row][column + 1 :]
+    return Position(tuple(rows))
+
+
+def _with_forbidden(board: Position, column: int, row: int, text: str) -> Position:
+    width, height = len(board.rows[0]), len(board.rows)
+    if not (1 <= column <= width and 1 <= row <= height):
+        raise BadPosition(
+            f"forbidden cell {column},{row} in {quoted(text)} is not on the board; "
+            f"columns are 1 to {width}, rows 1 to {height}"
+        )
+    return _with_cell(board, height - row, column - 1, FORBIDDEN)
+
+
+def _check_size(columns: int, rows: int, text: str) -> None:
+    for name, number in (("columns", columns), ("rows", rows)):
+        if not SMALLEST <= number <= LARGEST:
+            raise BadPosition(f"{number} {name} in {quoted(text)}; allowed is {SMALLEST} to {LARGEST}")
+
+
+def _check(position: Position, text: str) -> None:
+    """Raise BadPosition for a board that no play leads to, as far as that can be seen."""
+    columns = len(position.rows[0])
+    for row in position.rows:
+        for cell in row:
+            if cell not in ".xo#":
+                raise BadPosition(f"unknown cell {cell!r} in {quoted(row)}; cells are . x o #")
+        if len(row) != columns:
+            raise BadPosition(
+                f"rows of different length in {quoted(text)}: {quoted(position.rows[0])} and {quoted(row)}"
+            )
+    _check_size(columns, len(position.rows), text)
+    if position.count(FORBIDDEN) > 1:
+        raise BadPosition(f"{position.count(FORBIDDEN)} forbidden cells in {quoted(text)}; at most one is allowed")
+    first, second = position.count("x"), position.count("o")
+    if first - second not in (0, 1):
+        raise BadPosition(
+            f"{first} x and {second} o in {quoted(text)}; x moves first, so there are as many x as o, or one more"
+        )
+    for column in range(columns):
+        stack = "".join(row[column] for row in position.rows).replace(FORBIDDEN, "")
+        if EMPTY in stack.lstrip(EMPTY):
+            raise BadPosition(f"a stone hangs in the air in column {column + 1} of {quoted(text)}")
+    _check_end(position, text)
+
+
+def _check_end(position: Position, text: str) -> None:
+    """A four ends the game, so the last stone made every four there is."""
+    winners = [stone for stone in STONES.values() if has_four(position, stone)]
+    if not winners:
+        return
+    last = STONES[Side.PLAYER_TWO if mover(position) is Side.PLAYER_ONE else Side.PLAYER_ONE]
+    if winners != [last]:
+        raise BadPosition(f"{' and '.join(winners)} has four in {quoted(text)}, but {last} moved last")
+    for column in range(len(position.rows[0])):
+        for row, cells in enumerate(position.rows):
+            if cells[column] in STONES.values():
+                before = _with_cell(position, row, column, EMPTY)
+                if cells[column] == last and not has_four(before, last):
+                    return
+                break
+    raise BadPosition(f"{last} has several fours in {quoted(text)} that no one last move made")
+
+
+RULES = Connect4Rules()

@@ -1,0 +1,287 @@
+"""The searcher of Connect Four: graph search and solver side by side, on as many cores as there are to spare."""
+
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plyd.engines.connect4.alpha_beta import Table, table_for
+from plyd.engines.connect4.board import board_array
+from plyd.engines.connect4.graph import DRAW, LOSS, OPEN, OUT_OF_ROOM, WIN, Limit, Taste, Walk, enter, think, walk_for
+from plyd.engines.connect4.memory import NONE, Graph, enlarged, graph_for, nodes_within, recycle
+from plyd.engines.connect4.report import Choice, choices_of, lines_of, visits_of
+from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
+from plyd.engines.connect4.rules import lines as lines_of_four
+from plyd.engines.connect4.solver import Solver
+from plyd.engines.core.cores import CORES
+from plyd.engines.core.machine import NEVER, Stop, deadline_ns
+from plyd.engines.core.options import Option, OptionValue
+from plyd.engines.core.rules import Outcome
+from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, upper
+
+DOUBT, THREAT, CENTRE = 0.2, 0.7, 1.0  # see Taste
+SOLVABLE_CELLS = 36  # empty cells from which on the solver is worth its time
+WALKS, SOLVER_NODES = 2_000, 40_000  # of a round: each takes about ten milliseconds
+SLICE_NS = 15_000_000  # of a round on several cores
+REPORT_NS = 100_000_000
+FEWEST_NODES = 1 << 12
+NODES_A_SECOND = 400_000  # that a core adds to the graph, at most
+TABLE_SHARE = 0.25  # of the memory, for the solver's table
+ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of that table
+LOOK_WALKS = 64  # for a move that the search itself did not try
+CALM_NS = 250_000_000  # of the time: with less left, a full graph is walked as it is
+OPTIONS = (
+    Option(
+        "method",
+        "graph is the strong search; uct the textbook's, with random playouts, as a yardstick.",
+        default="graph",
+        choices=("graph", "uct"),
+    ),
+    Option("c", "How much a search tries what it has tried little.", default=1.0, minimum=0.0, maximum=10.0),
+    Option("solver", "Whether an exact solver runs beside the graph search near the end.", default=True),
+    Option(
+        "threads",
+        "Cores for a search, at most; 0 for all that no other search needs, and one for a search with a node limit, "
+        "so that its answer can be had again.",
+        default=0,
+        minimum=0,
+        maximum=64,
+    ),
+    Option("memory", "Megabytes that a search may use.", default=512, minimum=8, maximum=65536),
+    Option("seed", "Of the playouts' chance.", default=0, minimum=0, maximum=2**31 - 1),
+)
+RESULTS = {WIN: Result.WIN, DRAW: Result.DRAW, LOSS: Result.LOSS}
+
+
+def over(position: Position) -> Report | None:
+    """The only report on a finished game; None if it goes on."""
+    outcome = RULES.outcome(position)
+    if outcome is Outcome.ONGOING:
+        return None
+    result = Result.DRAW if outcome is Outcome.DRAW else Result.LOSS  # who would move has been beaten
+    return Report(Score(mover(position), Proven(result, 0), exact=True), stop_reason=StopReason.NO_SEARCH)
+
+
+@cache
+def helpers() -> ThreadPoolExecutor:
+    """Threads that help a search, shared by all searches of this process."""
+    return ThreadPoolExecutor(CORES.count, thread_name_prefix="helper")
+
+
+class GraphSearcher:
+    """Keeps its graph from one position to the next: whatever was found out about a position serves again."""
+
+    def __init__(self, options: Mapping[str, OptionValue]) -> None:
+        self.options = options
+        self.threads = int(options["threads"])
+        self._shape: Position | None = None
+        self._graph: Graph | None = None
+        self._table: Table | None = None
+        self._solver: tuple[Position, Solver] | None = None
+        self.taste: Taste
+        self.walks = [walk_for(1) for _ in range(max(self.threads, CORES.count))]
+
+    def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
+        """A report every tenth of a second, then the final one."""
+        began = time.monotonic_ns()
+        if nothing := over(position):
+            yield nothing
+            return
+        with CORES.one():
+            hunt = Hunt(self, position, limits, stop, began)
+            reported = began
+            while (reason := hunt.why_stop()) is None:
+                hunt.go_on()
+                if time.monotonic_ns() - reported > REPORT_NS:
+                    yield hunt.report(None)
+                    reported = time.monotonic_ns()
+            final = hunt.report(reason)
+        yield final
+
+    def graph_with_room(self, position: Position, board: NDArray[np.uint16], wanted: int) -> tuple[Graph, int]:
+        """The graph, with room for so many more nodes if memory allows, and the position's node."""
+        columns, shape = len(position.rows[0]), emptied(position)
+        megabytes = int(self.options["memory"])
+        most = nodes_within(megabytes * (1 - TABLE_SHARE), columns)
+        wanted = min(wanted, most)
+        if self._graph is None or self._shape != shape:
+            self._shape, self._table = shape, None
+            self._graph = graph_for(wanted, columns)
+            self.taste = taste_for(position, float(self.options["c"]))
+        graph = self._graph
+        if graph.taken[0] + wanted > graph.key.size < most:
+            graph = enlarged(graph, min(most, int(graph.taken[0]) + wanted))
+        self._graph = graph
+        root = enter(graph, self.taste, board)
+        if root == NONE or graph.taken[0] + min(wanted, most // 2) > graph.key.size:
+            root = self.make_room(graph, root, board, Stop())
+        return graph, root
+
+    def make_room(self, graph: Graph, root: int, board: NDArray[np.uint16], stop: Stop) -> int:
+        """Give up the nodes that matter least to the root, half of them or more; the root's node."""
+        if root == NONE:  # not even room for the root: begin anew
+            graph.index.fill(NONE)
+            graph.taken[0] = 0
+            return int(enter(graph, self.taste, board))
+        recycle(graph, root, graph.key.size // 2, stop.flag)
+        return root
+
+    def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
+        """The position's solver: the one that was at work on it, or a new one."""
+        if self._solver is None or self._solver[0] != position:
+            most = int(int(self.options["memory"]) * (1 << 20) * TABLE_SHARE / ENTRY_BYTES)
+            wanted = most if seconds is None else min(most, int(seconds * ENTRIES_A_SECOND))
+            entries = 1 << max(12, wanted.bit_length() - 1)
+            if self._table is None or self._table.key.size < entries:
+                self._table = table_for(entries)
+            self._solver = position, Solver(position, board, self.taste.lines, self._table)
+        return self._solver[1]
+
+
+class Hunt:
+    """One search: rounds of walks and of solving, until there is a reason to stop."""
+
+    def __init__(self, owner: GraphSearcher, position: Position, limits: Limits, stop: Stop, began_ns: int) -> None:
+        self._owner, self._position, self._limits, self._stop, self._began = owner, position, limits, stop, began_ns
+        self._seconds = limits.budget_seconds()
+        self._deadline = deadline_ns(began_ns, self._seconds)
+        self._board = board_array(position)
+        self._cells_left = position.count(EMPTY)
+        in_time = NEVER if self._seconds is None else int(self._seconds * NODES_A_SECOND * CORES.count)
+        wanted = max(min(upper(limits.max_nodes), in_time), FEWEST_NODES)
+        self._graph, self._root = owner.graph_with_room(position, self._board, wanted)
+        self._solver: Solver | None = None
+        for i, walk in enumerate(owner.walks):
+            walk.random[0] = (int(self._graph.key[self._root]) ^ (int(owner.options["seed"]) << 8) ^ (i << 2)) | 1
+        self._consult()
+
+    def why_stop(self) -> StopReason | None:
+        """A reason to stop now, if there is one."""
+        is_decided = self._graph.status[self._root] != OPEN
+        if self._solver.is_finished if self._solver else is_decided:
+            return StopReason.FINISHED
+        if self._stop.is_set():
+            return StopReason.STOPPED
+        if time.monotonic_ns() >= self._deadline:
+            return StopReason.TIME
+        if self._visits >= upper(self._limits.max_nodes):
+            return StopReason.NODES
+        if self._limits.max_depth and len(self._lines()[0].moves) >= self._limits.max_depth:
+            return StopReason.DEPTH
+        return None
+
+    def go_on(self) -> None:
+        """One round: walks and solving in turn on one core, side by side on several, until the result is known."""
+        threads = self._threads()
+        solver, is_known = self._solver, self._solver is not None and self._solver.verdict is not None
+        if is_known or (solver and threads == 1):
+            assert solver is not None
+            solver.work(self._deadline, SOLVER_NODES, self._stop)
+            is_known = solver.verdict is not None
+        if not is_known:
+            end, walks = self._deadline, min(WALKS, upper(self._limits.max_nodes) - self._visits)
+            if threads > 1:
+                end, walks = min(end, time.monotonic_ns() + SLICE_NS), NEVER
+            jobs = self._send_helpers(threads - 1, end)
+            if self._walk(self._owner.walks[0], end, walks) == OUT_OF_ROOM:
+                wait(jobs)
+                self._owner.make_room(self._graph, self._root, self._board, self._stop)
+            wait(jobs)
+        self._consult()
+
+    def report(self, reason: StopReason | None) -> Report:
+        """What is known by now."""
+        lines = self._lines()
+        return Report(
+            score=lines[0].score,
+            move=lines[0].moves[0],
+            lines=tuple(lines[: self._limits.max_lines]),
+            nodes=self._visits,
+            depth=len(lines[0].moves),
+            seconds=(time.monotonic_ns() - self._began) / 1e9,
+            stop_reason=reason,
+        )
+
+    @property
+    def _visits(self) -> int:
+        return visits_of(self._graph, self._root)
+
+    def _consult(self) -> None:
+        """Call the solver in once it is worth its time, and tell it what the graph has proven."""
+        if not self._owner.options["solver"]:
+            return
+        status = int(self._graph.status[self._root])
+        if self._solver is None and (status != OPEN or self._cells_left <= SOLVABLE_CELLS):
+            self._solver = self._owner.solver(self._position, self._board, self._seconds)
+        if self._solver and status != OPEN:
+            self._solver.hear(RESULTS[status], int(self._graph.plies[self._root]))
+
+    def _threads(self) -> int:
+        wanted = self._owner.threads
+        if wanted == 0:
+            wanted = 1 if self._limits.max_nodes is not None else len(self._owner.walks)
+        return min(wanted, 1 + CORES.spare())
+
+    def _walk(self, walk: Walk, end: int, walks: int) -> int:
+        is_calm = self._deadline - time.monotonic_ns() > CALM_NS
+        limit = Limit(np.int64(end), np.int64(walks), self._stop.flag, is_calm)
+        reason, _ = think(self._graph, self._owner.taste, self._board, self._root, walk, limit)
+        return int(reason)
+
+    def _send_helpers(self, count: int, end: int) -> list[Future[Any]]:
+        """Let one helper solve, if that is worth its time, and the others walk."""
+        jobs: list[Future[Any]] = []
+        if count and self._solver:
+            jobs.append(helpers().submit(self._solver.work, end, NEVER, self._stop))
+        walks = self._owner.walks[1 : 1 + count - len(jobs)]
+        return jobs + [helpers().submit(self._walk, walk, end, NEVER) for walk in walks]
+
+    def _lines(self) -> list[Line]:
+        columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
+        if self._graph.degree[self._root] == 0:  # decided at a glance
+            choices = [self._looked_at(Choice(column, OPEN)) for column in columns]
+        else:
+            choices = choices_of(self._graph, self._root, columns, self._cells_left)
+            choices = [choice if choice.visits or choice.fate else self._looked_at(choice) for choice in choices]
+        return lines_of(self._graph, self._position, choices, self._solver.verdict if self._solver else None)
+
+    def _looked_at(self, choice: Choice) -> Choice:
+        """A move that nobody went down yet, after a short look of its own."""
+        after = RULES.play(self._position, str(choice.column + 1)).position
+        if RULES.outcome(after) is not Outcome.ONGOING:
+            return replace(
+                choice, fate=DRAW if RULES.outcome(after) is Outcome.DRAW else WIN, most_plies=1, is_exact=True
+            )
+        graph, taste, board = self._graph, self._owner.taste, board_array(after)
+        node = int(enter(graph, taste, board))
+        if node == NONE:
+            return replace(choice, worth=0.5)
+        if graph.status[node] == OPEN and visits_of(graph, node) == 0:
+            limit = Limit(np.int64(NEVER), np.int64(LOOK_WALKS), np.zeros(1, np.uint8), False)
+            think(graph, taste, board, node, self._owner.walks[0], limit)
+        fate = {WIN: LOSS, LOSS: WIN}.get(int(graph.status[node]), int(graph.status[node]))
+        plies, is_exact = int(graph.plies[node]) + 1, bool(fate != OPEN and graph.degree[node] == 0)
+        worth = 1.0 - float(graph.value[node])
+        return replace(choice, fate=fate, worth=worth, most_plies=plies, is_exact=is_exact, node=node)
+
+
+def taste_for(position: Position, curiosity: float) -> Taste:
+    """What guides the choice among moves on a board of this shape."""
+    lines: NDArray[np.float32] = np.zeros(256, np.float32)
+    height = len(position.rows)
+    for line in lines_of_four(position):
+        if all(position.rows[row][column] != FORBIDDEN for row, column in line):
+            for row, column in line:
+                lines[16 * column + height - 1 - row] += 1
+    lines /= max(1.0, float(lines.max()))
+    return Taste(np.float64(curiosity), np.float64(DOUBT), np.float64(THREAT), np.float64(CENTRE), lines)
+
+
+def emptied(position: Position) -> Position:
+    """The board without its stones."""
+    return Position(tuple(row.replace("x", EMPTY).replace("o", EMPTY) for row in position.rows))

@@ -1,0 +1,225 @@
+"""Sixteen lanes of sixteen bits that a kernel handles as one value: a whole board in one AVX2 register.
+
+Where a board has a column in each lane, the lowest row in the lowest bit, moving everything up is one instruction
+(`up`), and so is, nearly, moving it to the side (`aside`); nothing wraps around, so a board needs no guard bits:
+
+    lane  0 1 2 3 ... 15
+    row 2 . . . .             up(b, 1)            aside(b, 1)
+    row 1 . x . .            . x . .              . . . .
+    row 0 x . o .            x . o .  (row 1)     . x . o ...
+
+LLVM makes of it what the processor has: one register here, two of 128 bits elsewhere.
+"""
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.datamodel import models
+from numba.extending import intrinsic, overload, register_model
+
+Lanes = Any  # what a signature says; numba finds the type by itself
+LANES, BITS = 16, 16
+LANE = ir.IntType(BITS)
+VECTOR = ir.VectorType(LANE, LANES)
+WHOLE = ir.IntType(LANES * BITS)
+ZERO = ir.Constant(VECTOR, [0] * LANES)
+
+
+class LanesType(types.Type):  # type: ignore[misc]
+    """The type of such a value within kernels."""
+
+    def __init__(self) -> None:
+        super().__init__("Lanes")
+
+
+lanes_type = LanesType()
+
+
+@register_model(LanesType)
+class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    """How LLVM holds it."""
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+def _two_operands(name: str) -> Any:
+    """An intrinsic from two values to one, lane by lane, by the instruction of that name."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return getattr(builder, name)(*arguments)
+
+    def typing(typing_context: Any, one: Any, other: Any) -> Any:  # noqa: ARG001
+        return (lanes_type(lanes_type, lanes_type), generate) if one == other == lanes_type else None
+
+    return intrinsic(typing)
+
+
+plus = _two_operands("add")
+both = _two_operands("and_")
+either = _two_operands("or_")
+differ = _two_operands("xor")
+
+
+def _operator(function: Any, instruction: Any) -> None:
+    @overload(function, strict=False)
+    def implementation(one: Any, other: Any) -> Any:
+        if isinstance(one, LanesType) and isinstance(other, LanesType):
+            return lambda one, other: instruction(one, other)
+        return None
+
+
+for _function, _instruction in (
+    (operator.and_, both),
+    (operator.iand, both),
+    (operator.or_, either),
+    (operator.ior, either),
+    (operator.xor, differ),
+    (operator.add, plus),
+):
+    _operator(_function, _instruction)
+
+
+@intrinsic
+def _inverse(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.not_(arguments[0])
+
+    return lanes_type(lanes_type), generate
+
+
+@overload(operator.invert, strict=False)
+def _invert(value: Any) -> Any:
+    if isinstance(value, LanesType):
+        return lambda value: _inverse(value)
+    return None
+
+
+@intrinsic(prefer_literal=True)
+def up(typing_context: Any, value: Any, rows: Any) -> Any:  # noqa: ARG001
+    """Every lane moved up by so many bits (a constant), down if it is negative; what leaves a lane is lost."""
+    count = rows.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        by = ir.Constant(VECTOR, [abs(count)] * LANES)
+        return builder.shl(arguments[0], by) if count > 0 else builder.lshr(arguments[0], by)
+
+    return lanes_type(lanes_type, rows), generate
+
+
+@intrinsic(prefer_literal=True)
+def aside(typing_context: Any, value: Any, columns: Any) -> Any:  # noqa: ARG001
+    """Every lane moved to a higher one by so many (a constant), to a lower one if it is negative; others are 0."""
+    count = columns.literal_value
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        order = [i - count if 0 <= i - count < LANES else LANES for i in range(LANES)]
+        return builder.shuffle_vector(arguments[0], ZERO, ir.Constant(ir.VectorType(ir.IntType(32), LANES), order))
+
+    return lanes_type(lanes_type, columns), generate
+
+
+@intrinsic
+def is_any(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Whether any bit is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.icmp_unsigned("!=", builder.bitcast(arguments[0], WHOLE), ir.Constant(WHOLE, 0))
+
+    return types.boolean(lanes_type), generate
+
+
+@intrinsic
+def used_lanes(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """A uint64 with a bit for each lane that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        used = builder.icmp_unsigned("!=", arguments[0], ZERO)
+        return builder.zext(builder.bitcast(used, ir.IntType(LANES)), ir.IntType(64))
+
+    return types.uint64(lanes_type), generate
+
+
+@intrinsic
+def count_all(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """How many bits are set, as int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        words = builder.bitcast(arguments[0], ir.VectorType(ir.IntType(64), 4))
+        total = ir.Constant(ir.IntType(64), 0)
+        for i in range(4):
+            word = builder.extract_element(words, ir.Constant(ir.IntType(32), i))
+            total = builder.add(total, builder.ctpop(word))
+        return total
+
+    return types.int64(lanes_type), generate
+
+
+@intrinsic
+def only_lane(typing_context: Any, value: Any, lane: Any) -> Any:  # noqa: ARG001
+    """The value with every lane but one set to 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        value, lane = arguments
+        index = builder.trunc(lane, LANE)
+        single = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), index, ir.Constant(ir.IntType(32), 0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        wanted = builder.shuffle_vector(single, ir.Constant(VECTOR, ir.Undefined), everywhere)
+        is_it = builder.icmp_unsigned("==", wanted, ir.Constant(VECTOR, list(range(LANES))))
+        return builder.and_(value, builder.sext(is_it, VECTOR))
+
+    return lanes_type(lanes_type, types.int64), generate
+
+
+@intrinsic
+def lane_of(typing_context: Any, value: Any, lane: Any) -> Any:  # noqa: ARG001
+    """One lane, as uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.zext(builder.extract_element(*arguments), ir.IntType(64))
+
+    return types.uint64(lanes_type, types.int64), generate
+
+
+@intrinsic
+def words_of(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """The value as four uint64, the lower lanes first."""
+    kind = types.UniTuple(types.uint64, 4)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        words = builder.bitcast(arguments[0], ir.VectorType(ir.IntType(64), 4))
+        parts = [builder.extract_element(words, ir.Constant(ir.IntType(32), i)) for i in range(4)]
+        return context.make_tuple(builder, kind, parts)
+
+    return kind(lanes_type), generate
+
+
+@intrinsic
+def load(typing_context: Any, array: Any, row: Any) -> Any:  # noqa: ARG001
+    """A row of a C-ordered uint16 array of shape (n, 16)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        loaded = builder.load(_row_address(context, builder, signature, arguments))
+        loaded.align = 2
+        return loaded
+
+    return lanes_type(array, types.intp), generate
+
+
+@intrinsic
+def store(typing_context: Any, array: Any, row: Any, value: Any) -> Any:  # noqa: ARG001
+    """Write a row of a C-ordered uint16 array of shape (n, 16)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        stored = builder.store(arguments[2], _row_address(context, builder, signature, arguments))
+        stored.align = 2
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes_type), generate
+
+
+def _row_address(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    return builder.gep(builder.bitcast(array.data, VECTOR.as_pointer()), [arguments[1]])
