@@ -6,7 +6,7 @@ PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 
-.PHONY: help up test test-slow check proto freeze bench clean
+.PHONY: help up test test-slow test-kaggle check proto freeze bench course clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +19,9 @@ test: .venv/dev ## install if needed, then run the tests
 
 test-slow: .venv/dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
+
+test-kaggle: .venv-kaggle/up ## the tests in Kaggle's own environment
+	.venv-kaggle/bin/python -m pytest -m kaggle tests/clients/test_kaggle.py
 
 check: .venv/dev ## lint, types, schema, generated code
 	$(BIN)/ruff check .
@@ -40,6 +43,12 @@ freeze: .venv/dev ## take the schema as it is for what later changes must not br
 bench: .venv/up ## speed figures
 	$(BIN)/plyd bench
 
+course: build/libplyd-course.so ## the course's C library, which asks a running daemon
+
+build/libplyd-course.so: clients/course/plyd_course.c clients/course/plyd_course.h clients/course/plyd_call.h
+	@mkdir -p build
+	$(CC) -O2 -Wall -Wextra -Werror -fPIC -shared -std=c11 -o $@ $<
+
 .venv/up: pyproject.toml hatch_build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -50,5 +59,11 @@ bench: .venv/up ## speed figures
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
+.venv-kaggle/up: pyproject.toml hatch_build.py # of what kaggle-environments asks for, ConnectX needs but these two
+	$(PYTHON) -m venv .venv-kaggle
+	.venv-kaggle/bin/python -m pip install --quiet --editable . pytest requests jsonschema
+	.venv-kaggle/bin/python -m pip install --quiet --no-deps kaggle-environments==1.33.2
+	@touch $@
+
 clean: ## remove what the other commands made
-	rm -rf .venv .links dist
+	rm -rf .venv .venv-kaggle .links build dist

@@ -13,6 +13,7 @@ COMMANDS = {
     "serve": "plyd.servers.cli:serve",
     "solve": "plyd.clients.solve:solve",
     "play": "plyd.clients.play:play",
+    "match": "plyd.clients.match:match",
     "arena": "plyd.clients.arena:arena",
     "train": "plyd.engines.train:train",
     "models": "plyd.models.cli:models",

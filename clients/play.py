@@ -1,4 +1,4 @@
-"""`plyd play`: many games of a tile game, and what came of them."""
+"""`plyd play`: a command for each game; here those of tile games, which play many games and tell what came of them."""
 
 import contextlib
 import json
@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from plyd.clients.arena import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
+from plyd.clients.games import Games
 from plyd.clients.records import FACES, BadRecord, Finished, Judge, RecordWriter, Replay, read_records
 from plyd.clients.statistics import Blocks
 
@@ -41,8 +42,24 @@ class Wanted:
     until: int | None = None
 
 
-@click.command(short_help="Play many games of 2048 or 2584.")
-@click.argument("game", type=click.Choice(list(FACES)), metavar="GAME")
+@click.group(cls=Games, short_help="Play a game, or many.", subcommand_metavar="GAME [ARGS]...")
+def play() -> None:
+    """Play 2048 or 2584 many times, with statistics; or Connect Four against a person.
+
+    \b
+    --move-time MS and --connect ADDRESS, the daemon to ask, are options of every game;
+    `plyd play GAME --help` tells of the others.
+
+    \b
+    plyd play 2048 --games 1000
+    plyd play 2584 --variant hard --depth 2 --save games.rec
+    plyd play 2584 --read games.rec
+    plyd play 2584 --evil --move-time 10 --connect 127.0.0.1:25841 --games 5
+    plyd play connect4 --size 9x9 --first engine
+    """
+
+
+@click.command(short_help="Many games, and statistics on them.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
 @click.option("--games", default=100, show_default=True, type=click.IntRange(1), help="How many games to play.")
 @click.option("--depth", type=click.IntRange(1), help="Look so many moves ahead; 1 is greedy, and the default.")
@@ -59,10 +76,18 @@ class Wanted:
 @click.option(
     "--block", default=1000, show_default=True, type=click.IntRange(1), help="Games to a block of statistics."
 )
-def play(
-    game: str, files: tuple[Path, ...], read: bool, save: Path | None, block: int, connect: str | None, **options: Any
+@click.pass_context
+def tiles(
+    context: click.Context,
+    /,
+    files: tuple[Path, ...],
+    read: bool,
+    save: Path | None,
+    block: int,
+    connect: str | None,
+    **options: Any,
 ) -> None:
-    """Play many games of GAME, 2048 or 2584, and print statistics on them.
+    """Play many games and print statistics on them.
 
     A block says how many games there were so far, their average and largest points, and moves made a second; then for
     each tile the share of games that reached it, and the share that had it as their largest.
@@ -81,6 +106,7 @@ def play(
     """
     from plyd.clients.errors import PlydError
 
+    game = str(context.info_name)
     check_usage(game, files, read, save, connect, options)
     try:
         if read:

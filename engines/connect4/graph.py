@@ -21,9 +21,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import key_of, playable, several, under, winning_cells
+from plyd.engines.connect4.features import NAMES, look_at
 from plyd.engines.connect4.memory import NONE, Graph, enlist, find
 from plyd.engines.connect4.playout import playout
-from plyd.engines.core.lanes import Lanes, count_all, is_any, lane_of, load, only_lane, used_lanes
+from plyd.engines.core.lanes import Lanes, is_any, lane_of, load, only_lane, used_lanes
 from plyd.engines.core.machine import is_raised, lowest_bit_index, monotonic_ns, take_number
 
 OPEN, WIN, DRAW, LOSS = 0, 1, 2, 3  # of a node, for the side to move there; of an edge, for the side that moves
@@ -37,8 +38,7 @@ class Taste(NamedTuple):
 
     curiosity: np.float64  # c of the formula: how much the untried weighs
     doubt: np.float64  # how much less than the node an untried move is thought to be worth
-    threat: np.float64  # log-odds for a move that makes a winning cell
-    centre: np.float64  # log-odds between the best and the worst cell by lines through it
+    weights: NDArray[np.float32]  # (features,): log-odds of a move for what is seen of it
     lines: NDArray[np.float32]  # (256,): share of the most lines of four that go through cell 16 * column + row
 
 
@@ -49,6 +49,7 @@ class Walk(NamedTuple):
     edge: NDArray[np.int8]  # (LONGEST,)
     rest_sum: NDArray[np.float64]  # (LONGEST,): visits * worth over the other edges
     rest_visits: NDArray[np.int64]  # (LONGEST,)
+    seen: NDArray[np.float32]  # (features,): of the move looked at
     random: NDArray[np.uint64]  # (1,)
 
 
@@ -68,31 +69,66 @@ def walk_for(seed: int) -> Walk:
         np.zeros(LONGEST, np.int8),
         np.zeros(LONGEST),
         np.zeros(LONGEST, np.int64),
+        np.zeros(len(NAMES), np.float32),
         np.array([seed], np.uint64),
     )
 
 
 @njit(cache=True, nogil=True)
 def add_node(
-    graph: Graph, taste: Taste, key: np.uint64, mine: Lanes, yours: Lanes, taken: Lanes, below: Lanes, ones: Lanes
+    graph: Graph,
+    taste: Taste,
+    seen: Any,
+    key: np.uint64,
+    mine: Lanes,
+    yours: Lanes,
+    taken: Lanes,
+    below: Lanes,
+    ones: Lanes,
 ) -> int:
     """A new node with its edges, decided already if a glance decides it; NONE if there is no room."""
     number = take_number(graph.taken)
     if number >= graph.free.size:
         return NONE
-    node = graph.free[number]
-    graph.key[node] = key
-    graph.own[node], graph.weight[node], graph.value[node] = 0.5, 0, 0.5
-    cells = playable(taken, ones)
+    index = graph.free[number]
+    node, edges = graph.nodes[index], graph.edges[index]
+    node.key, node.own, node.weight, node.value, node.degree = key, 0.5, 0, 0.5, 0
     my_wins, your_wins = winning_cells(mine) & ~taken, winning_cells(yours) & ~taken
-    status, plies, moves = glance(cells, my_wins, your_wins, below)
-    graph.status[node], graph.plies[node], graph.degree[node] = status, plies, 0
-    if status == OPEN:
-        add_edges(graph, taste, node, moves, mine, taken, my_wins)
-    else:
-        graph.value[node] = 1.0 if status == WIN else 0.5 if status == DRAW else 0.0
-    enlist(graph, node)
-    return node
+    node.status, node.plies, moves = glance(playable(taken, ones), my_wins, your_wins, below)
+    lanes, total = used_lanes(moves), 0.0
+    while node.status == OPEN and lanes != np.uint64(0):
+        column = lowest_bit_index(lanes)
+        lanes &= lanes - np.uint64(1)
+        move = only_lane(moves, column)
+        lines = taste.lines[16 * column + lowest_bit_index(lane_of(move, column))]
+        if look_at(move, mine, yours, taken, my_wins, your_wins, below, ones, lines, seen):
+            node.status, node.plies, node.degree = WIN, 3, 0
+            break
+        odds = 0.0
+        for i in range(seen.size):
+            odds += taste.weights[i] * seen[i]
+        odds = exp(odds)
+        total += odds
+        insert_edge(edges, node.degree, column, odds)
+        node.degree += 1
+    for e in range(node.degree):
+        edges[e].prior /= total
+    if node.status != OPEN:
+        node.value = 1.0 if node.status == WIN else 0.5 if node.status == DRAW else 0.0
+    enlist(graph, index)
+    return index
+
+
+@njit(cache=True, nogil=True)
+def insert_edge(edges: Any, count: int, column: int, odds: float) -> None:
+    """Add an edge to those there are, where its odds put it: the likeliest come first."""
+    place = count
+    while place > 0 and edges[place - 1].prior < odds:
+        edges[place].prior, edges[place].column = edges[place - 1].prior, edges[place - 1].column
+        place -= 1
+    edges[place].prior, edges[place].column = odds, column
+    last = edges[count]
+    last.child, last.visits, last.worth, last.pending, last.fate = NONE, 0, 0.0, 0, OPEN
 
 
 @njit(cache=True, nogil=True)
@@ -117,117 +153,82 @@ def glance(cells: Lanes, my_wins: Lanes, your_wins: Lanes, below: Lanes) -> tupl
 
 
 @njit(cache=True, nogil=True)
-def add_edges(graph: Graph, taste: Taste, node: int, moves: Lanes, mine: Lanes, taken: Lanes, my_wins: Lanes) -> None:
-    """Give a node its edges, the likeliest move first."""
-    lanes = used_lanes(moves)
-    degree, total = 0, 0.0
-    while lanes != np.uint64(0):
-        column = lowest_bit_index(lanes)
-        lanes &= lanes - np.uint64(1)
-        move = only_lane(moves, column)
-        after = winning_cells(mine | move) & ~(taken | move)
-        threats = count_all(after & ~my_wins)
-        row = lowest_bit_index(lane_of(move, column))
-        odds = exp(taste.threat * min(threats, 2) + taste.centre * taste.lines[16 * column + row])
-        total += odds
-        place = degree
-        while place > 0 and graph.prior[node, place - 1] < odds:
-            graph.prior[node, place] = graph.prior[node, place - 1]
-            graph.column[node, place] = graph.column[node, place - 1]
-            place -= 1
-        graph.prior[node, place], graph.column[node, place] = odds, column
-        degree += 1
-    for e in range(degree):
-        graph.prior[node, e] /= total
-        graph.child[node, e] = NONE
-        graph.visits[node, e] = 0
-        graph.pending[node, e] = 0
-        graph.fate[node, e] = OPEN
-        graph.worth[node, e] = 0.0
-    graph.degree[node] = degree
-
-
-@njit(cache=True, nogil=True)
-def choose(graph: Graph, taste: Taste, node: int, walk: Walk, depth: int) -> int:
+def choose(graph: Graph, taste: Taste, index: int, walk: Walk, depth: int) -> int:
     """The edge to walk; what the other edges add up to is left in `walk`."""
-    total, tried, visits = 0.0, 0.0, graph.weight[node]
-    degree = graph.degree[node]
-    for e in range(degree):
-        n = graph.visits[node, e]
-        if graph.fate[node, e] != LOSS:
-            total += n * graph.worth[node, e]
-            visits += n
-        if n > 0:
-            tried += graph.prior[node, e]
-    untried = graph.value[node] - taste.doubt * sqrt(tried)
-    root = taste.curiosity * sqrt(visits + 1.0)
+    node, edges = graph.nodes[index], graph.edges[index]
+    total, tried, visits = 0.0, 0.0, 0
+    for e in range(node.degree):
+        edge = edges[e]
+        if edge.visits > 0:
+            tried += edge.prior
+            if edge.fate != LOSS:
+                total += edge.visits * edge.worth
+                visits += edge.visits
+    untried = node.value - taste.doubt * sqrt(tried)
+    push = taste.curiosity * sqrt(visits + node.weight + 1.0)
     best, best_score = 0, -1e9
-    for e in range(degree):
-        if graph.fate[node, e] == LOSS:
+    for e in range(node.degree):
+        edge = edges[e]
+        if edge.fate == LOSS:
             continue
-        n, waiting = graph.visits[node, e], graph.pending[node, e]
-        worth = graph.worth[node, e] if n > 0 else untried
-        if waiting > 0:
-            worth = worth * n / (n + waiting)  # as if each walk under way were lost
-        score = worth + root * graph.prior[node, e] / (1.0 + n + waiting)
+        worth, n = edge.worth if edge.visits > 0 else untried, edge.visits + edge.pending
+        if edge.pending > 0:
+            worth = worth * edge.visits / n  # as if each walk under way were lost
+        score = worth + push * edge.prior / (1.0 + n)
         if score > best_score:
             best, best_score = e, score
-    n = graph.visits[node, best]
-    walk.rest_sum[depth] = total - n * graph.worth[node, best]
-    walk.rest_visits[depth] = visits - graph.weight[node] - n
+    walk.rest_sum[depth] = total - edges[best].visits * edges[best].worth
+    walk.rest_visits[depth] = visits - edges[best].visits
     return best
 
 
 @njit(cache=True, nogil=True)
-def settle(graph: Graph, node: int) -> None:
+def settle(graph: Graph, index: int) -> None:
     """Decide a node if its edges do: lost if all lose, drawn if the best that is left draws."""
+    node, edges = graph.nodes[index], graph.edges[index]
     longest, best = 0, LOSS
-    for e in range(graph.degree[node]):
-        fate = graph.fate[node, e]
-        if fate == OPEN:
+    for e in range(node.degree):
+        if edges[e].fate == OPEN:
             return
-        if fate == DRAW:
+        if edges[e].fate == DRAW:
             best = DRAW
-        if graph.child[node, e] != NONE:
-            longest = max(longest, graph.plies[graph.child[node, e]])
-    graph.status[node], graph.plies[node] = best, longest + 1
-    graph.value[node] = 0.5 if best == DRAW else 0.0
+        if edges[e].child != NONE:
+            longest = max(longest, graph.nodes[edges[e].child].plies)
+    node.status, node.plies = best, longest + 1
+    node.value = 0.5 if best == DRAW else 0.0
 
 
 @njit(cache=True, nogil=True)
 def carry_up(graph: Graph, walk: Walk, depth: int, leaf: int, result: float) -> None:
     """Take what a walk found to every node on its way; a leaf of NONE has only its result, for its side to move."""
     for i in range(depth - 1, -1, -1):
-        node, e = walk.node[i], walk.edge[i]
-        graph.pending[node, e] -= 1
-        n = graph.visits[node, e] + 1
-        graph.visits[node, e] = n
+        index = walk.node[i]
+        node, edge = graph.nodes[index], graph.edges[index, walk.edge[i]]
+        edge.pending -= 1
+        edge.visits += 1
         status = OPEN
         if leaf == NONE:  # no room for it: its result joins those before it
-            worth = graph.worth[node, e] + (1.0 - result - graph.worth[node, e]) / n
+            worth = edge.worth + (1.0 - result - edge.worth) / edge.visits
         else:
-            status = graph.status[leaf]
-            worth = 1.0 - graph.value[leaf]
-        if graph.status[node] != OPEN:
-            leaf = node
-            continue
-        graph.worth[node, e] = worth
-        weight = graph.weight[node] + walk.rest_visits[i]
-        total = graph.own[node] * graph.weight[node] + walk.rest_sum[i]
-        if status == LOSS:
-            graph.fate[node, e] = WIN
-            graph.status[node], graph.plies[node], graph.value[node] = WIN, graph.plies[leaf] + 1, 1.0
-        elif status == WIN:
-            graph.fate[node, e] = LOSS
-            if weight > 0:
-                graph.value[node] = total / weight
-            settle(graph, node)
-        else:
-            graph.value[node] = (total + n * worth) / (weight + n)
-            if status == DRAW:
-                graph.fate[node, e] = DRAW
-                settle(graph, node)
-        leaf = node
+            status = graph.nodes[leaf].status
+            worth = 1.0 - graph.nodes[leaf].value
+        if node.status == OPEN:
+            edge.worth = worth
+            weight = node.weight + walk.rest_visits[i]
+            total = node.own * node.weight + walk.rest_sum[i]
+            if status == LOSS:
+                edge.fate = WIN
+                node.status, node.plies, node.value = WIN, graph.nodes[leaf].plies + 1, 1.0
+            elif status == WIN:
+                edge.fate = LOSS
+                node.value = total / weight if weight > 0 else node.value
+                settle(graph, index)
+            else:
+                node.value = (total + edge.visits * worth) / (weight + edge.visits)
+                if status == DRAW:
+                    edge.fate = DRAW
+                    settle(graph, index)
+        leaf = index
 
 
 @njit(cache=True, nogil=True)
@@ -239,7 +240,7 @@ def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: 
     walks, reason = 0, DONE
     while True:
         # Step 1. Why go on?
-        if graph.status[root] != OPEN:
+        if graph.nodes[root].status != OPEN:
             reason = DECIDED
             break
         if walks >= limit.walks:
@@ -257,34 +258,34 @@ def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: 
         # Step 2. Down, to a node that is decided or new; through forced replies without a stop.
         mine, yours, taken = root_mine, root_yours, root_taken
         node, depth, result = root, 0, 0.5
-        is_new = graph.weight[root] == 0 and graph.degree[root] > 1
-        while graph.status[node] == OPEN and not (is_new and graph.degree[node] > 1):
+        is_new = graph.nodes[root].weight == 0 and graph.nodes[root].degree > 1
+        while graph.nodes[node].status == OPEN and not (is_new and graph.nodes[node].degree > 1):
             e = choose(graph, taste, node, walk, depth)
             walk.node[depth], walk.edge[depth] = node, e
-            graph.pending[node, e] += 1
+            graph.edges[node, e].pending += 1
             depth += 1
-            move = only_lane(playable(taken, ones), np.int64(graph.column[node, e]))
+            move = only_lane(playable(taken, ones), np.int64(graph.edges[node, e].column))
             mine, yours, taken = yours, mine | move, taken | move
-            parent, node, is_new = node, graph.child[node, e], False
+            parent, node, is_new = node, graph.edges[node, e].child, False
             if node == NONE:
                 key = key_of(mine, taken)
                 node = find(graph, key)
                 if node == NONE:
-                    node = add_node(graph, taste, key, mine, yours, taken, below, ones)
+                    node = add_node(graph, taste, walk.seen, key, mine, yours, taken, below, ones)
                     is_new = True
                     if node == NONE:
                         break
-                    if graph.visits[parent, e] > 0 and graph.status[node] == OPEN:  # it was here before
-                        graph.own[node] = graph.value[node] = 1.0 - graph.worth[parent, e]
-                        graph.weight[node] = graph.visits[parent, e]
+                    if graph.edges[parent, e].visits > 0 and graph.nodes[node].status == OPEN:  # it was here before
+                        graph.nodes[node].own = graph.nodes[node].value = 1.0 - graph.edges[parent, e].worth
+                        graph.nodes[node].weight = graph.edges[parent, e].visits
                         is_new = False
-                graph.child[parent, e] = node
+                graph.edges[parent, e].child = node
         # Step 3. Play a new node out, unless it is decided.
-        if node == NONE or (is_new and graph.status[node] == OPEN):
+        if node == NONE or (is_new and graph.nodes[node].status == OPEN):
             points, random = playout(mine, yours, taken, below, ones, random)
             result = points * 0.5
             if node != NONE:
-                graph.own[node], graph.weight[node], graph.value[node] = result, 1, result
+                graph.nodes[node].own, graph.nodes[node].weight, graph.nodes[node].value = result, 1, result
         # Step 4. Carry it up.
         carry_up(graph, walk, depth, node, result)
         walks += 1
@@ -293,9 +294,9 @@ def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: 
 
 
 @njit(cache=True, nogil=True)
-def enter(graph: Graph, taste: Taste, board: Any) -> int:
+def enter(graph: Graph, taste: Taste, board: Any, seen: Any) -> int:
     """The node of a position, a new one if there is none yet; NONE if there is no room."""
-    mine, yours, taken = load(board, 0), load(board, 1), load(board, 2)
+    mine, yours, taken, below, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 3), load(board, 4)
     key = key_of(mine, taken)
     node = find(graph, key)
-    return node if node != NONE else add_node(graph, taste, key, mine, yours, taken, load(board, 3), load(board, 4))
+    return node if node != NONE else add_node(graph, taste, seen, key, mine, yours, taken, below, ones)

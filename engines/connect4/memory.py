@@ -10,68 +10,67 @@ from plyd.engines.core.machine import is_raised
 
 NONE = -1
 PROBES = 32  # slots of the index that a key may be in, from its own on
-FIXED_BYTES, EDGE_BYTES = 48, 20  # of a node, and of each of its edges, index and lists included
 POLL = 4095
+LIST_BYTES = 20  # that a node takes in the index and in lists, at most
+
+
+NODE = np.dtype(
+    [
+        ("key", np.uint64),
+        ("own", np.float32),  # result of the node's playout
+        ("weight", np.int32),  # of `own`, in visits
+        ("value", np.float32),
+        ("plies", np.int16),  # to the end of a decided game, by the moves that decided it
+        ("status", np.int8),  # OPEN, WIN, DRAW or LOSS
+        ("degree", np.int8),  # edges
+    ],
+    align=True,
+)
+EDGE = np.dtype(
+    [
+        ("child", np.int32),  # where the move leads, NONE if nobody went there
+        ("visits", np.int32),
+        ("worth", np.float32),
+        ("prior", np.float32),
+        ("pending", np.int16),  # walks under way
+        ("column", np.int8),  # the move
+        ("fate", np.int8),  # OPEN, WIN, DRAW or LOSS
+    ],
+    align=True,
+)
 
 
 class Graph(NamedTuple):
     """Nodes and their edges: n nodes, each with room for as many edges as the board has columns."""
 
     index: NDArray[np.int32]  # (power of two,): nodes by key, NONE where there is none
-    free: NDArray[np.int32]  # (n,): nodes not in use, from `taken` on
-    taken: NDArray[np.int64]  # (1,): how many of `free` have been taken
-    key: NDArray[np.uint64]  # (n,)
-    status: NDArray[np.int8]  # (n,): OPEN, WIN, DRAW or LOSS
-    plies: NDArray[np.int16]  # (n,): to the end of a decided game by the moves that decided it
-    degree: NDArray[np.int8]  # (n,): edges
-    own: NDArray[np.float32]  # (n,): result of the node's playout
-    weight: NDArray[np.int32]  # (n,): of `own`, in visits
-    value: NDArray[np.float32]  # (n,)
-    column: NDArray[np.int8]  # (n, columns): the edges' moves, likeliest first
-    child: NDArray[np.int32]  # (n, columns): where they lead, NONE if nobody went there
-    visits: NDArray[np.int32]  # (n, columns)
-    pending: NDArray[np.int16]  # (n, columns): walks under way
-    fate: NDArray[np.int8]  # (n, columns): OPEN, WIN, DRAW or LOSS
-    worth: NDArray[np.float32]  # (n, columns)
-    prior: NDArray[np.float32]  # (n, columns)
+    free: NDArray[np.int32]  # (n,): nodes not in use, from `taken` on; before that, those in use
+    taken: NDArray[np.int64]  # (1,): how many of `free` have been taken; more if some were wanted in vain
+    nodes: NDArray[np.void]  # (n,) of NODE
+    edges: NDArray[np.void]  # (n, columns) of EDGE, the likeliest first
 
 
 def graph_for(nodes: int, columns: int) -> Graph:
     """An empty graph."""
-    edges = (nodes, columns)
     return Graph(
         index=np.full(1 << (2 * nodes - 1).bit_length(), NONE, np.int32),
         free=np.arange(nodes, dtype=np.int32),
         taken=np.zeros(1, np.int64),
-        key=np.zeros(nodes, np.uint64),
-        status=np.zeros(nodes, np.int8),
-        plies=np.zeros(nodes, np.int16),
-        degree=np.zeros(nodes, np.int8),
-        own=np.zeros(nodes, np.float32),
-        weight=np.zeros(nodes, np.int32),
-        value=np.zeros(nodes, np.float32),
-        column=np.zeros(edges, np.int8),
-        child=np.zeros(edges, np.int32),
-        visits=np.zeros(edges, np.int32),
-        pending=np.zeros(edges, np.int16),
-        fate=np.zeros(edges, np.int8),
-        worth=np.zeros(edges, np.float32),
-        prior=np.zeros(edges, np.float32),
+        nodes=np.zeros(nodes, NODE),
+        edges=np.zeros((nodes, columns), EDGE),
     )
 
 
 def nodes_within(megabytes: float, columns: int) -> int:
     """How many nodes such a graph may have."""
-    return int(megabytes * (1 << 20) / (FIXED_BYTES + EDGE_BYTES * columns))
+    return int(megabytes * (1 << 20) / (NODE.itemsize + EDGE.itemsize * columns + LIST_BYTES))
 
 
 def enlarged(graph: Graph, nodes: int) -> Graph:
     """A larger graph with everything that this one holds."""
-    old = graph.key.size
-    larger = graph_for(nodes, graph.child.shape[1])
-    for before, after in zip(graph[3:], larger[3:], strict=True):
-        after[:old] = before
-    larger.free[:old] = graph.free
+    old = graph.nodes.size
+    larger = graph_for(nodes, graph.edges.shape[1])
+    larger.nodes[:old], larger.edges[:old], larger.free[:old] = graph.nodes, graph.edges, graph.free
     larger.taken[0] = min(graph.taken[0], old)
     reindex(larger, larger.free[: larger.taken[0]])
     return larger
@@ -84,7 +83,7 @@ def find(graph: Graph, key: np.uint64) -> int:
     place = np.int64(key & np.uint64(mask))
     for i in range(PROBES):
         node = graph.index[(place + i) & mask]
-        if node == NONE or graph.key[node] == key:
+        if node == NONE or graph.nodes[node].key == key:
             return node
     return NONE
 
@@ -93,7 +92,7 @@ def find(graph: Graph, key: np.uint64) -> int:
 def enlist(graph: Graph, node: int) -> None:
     """Let a node be found by its key; one that no slot is left for is only found by its edges."""
     mask = graph.index.size - 1
-    place = np.int64(graph.key[node] & np.uint64(mask))
+    place = np.int64(graph.nodes[node].key & np.uint64(mask))
     for i in range(PROBES):
         if graph.index[(place + i) & mask] == NONE:
             graph.index[(place + i) & mask] = node
@@ -114,7 +113,7 @@ def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
 
     An edge whose node is given up keeps its visits and its worth; a new node takes them over.
     """
-    size = graph.key.size
+    size = graph.nodes.size
     is_kept, kept = np.zeros(size, np.bool_), np.empty(most, np.int32)
     fewest = 1  # visits of an edge whose node is kept
     while True:
@@ -126,9 +125,9 @@ def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
             done += 1
             if done & POLL == POLL and is_raised(stop):
                 return NONE
-            for e in range(graph.degree[node]):
-                child = graph.child[node, e]
-                if child != NONE and graph.visits[node, e] >= fewest and not is_kept[child] and count < most:
+            for e in range(graph.nodes[node].degree):
+                child = graph.edges[node, e].child
+                if child != NONE and graph.edges[node, e].visits >= fewest and not is_kept[child] and count < most:
                     is_kept[child] = True
                     kept[count] = child
                     count += 1
@@ -136,10 +135,10 @@ def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
             break
         fewest *= 2
     for node in kept[:count]:
-        for e in range(graph.degree[node]):
-            child = graph.child[node, e]
+        for e in range(graph.nodes[node].degree):
+            child = graph.edges[node, e].child
             if child != NONE and not is_kept[child]:
-                graph.child[node, e] = NONE
+                graph.edges[node, e].child = NONE
     reindex(graph, kept[:count])
     graph.free[:count] = kept[:count]
     place = count

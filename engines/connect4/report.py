@@ -33,19 +33,31 @@ class Choice:
 
 def visits_of(graph: Graph, node: int) -> int:
     """Walks that went through a node, or began there."""
-    return int(graph.weight[node] + graph.visits[node, : graph.degree[node]].sum())
+    degree = graph.nodes["degree"][node]
+    return int(graph.nodes["weight"][node] + graph.edges["visits"][node, :degree].sum())
 
 
 def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> list[Choice]:
     """What the graph knows of each legal column. One without an edge hands the other side a win at once."""
-    edges = {int(graph.column[root, e]): e for e in range(graph.degree[root])}
-    found = [Choice(column, LOSS, most_plies=2, is_exact=True) for column in columns if column not in edges]
-    for column, e in edges.items():
-        node, fate = int(graph.child[root, e]), int(graph.fate[root, e])
-        plies = cells_left if fate == DRAW else 0 if fate == OPEN or node == NONE else int(graph.plies[node]) + 1
-        is_exact = fate == DRAW or (fate != OPEN and node != NONE and graph.degree[node] == 0)
-        worth, visits = float(graph.worth[root, e]), int(graph.visits[root, e])
-        found.insert(e, Choice(column, fate, visits, worth, plies, is_exact, node))
+    edges = graph.edges[root, : graph.nodes["degree"][root]].copy()  # as it is now: others may be at work on it
+    missing = set(columns) - set(edges["column"].tolist())
+    found = []
+    for edge in edges:
+        fate, node = int(edge["fate"]), int(edge["child"])
+        is_glanced = fate != OPEN and node != NONE and graph.nodes["degree"][node] == 0
+        plies = 0 if fate == OPEN or node == NONE else int(graph.nodes["plies"][node]) + 1
+        found.append(
+            Choice(
+                column=int(edge["column"]),
+                fate=fate,
+                visits=int(edge["visits"]),
+                worth=float(edge["worth"]),
+                most_plies=cells_left if fate == DRAW else plies,
+                is_exact=bool(fate == DRAW or is_glanced),
+                node=node,
+            )
+        )
+    found += [Choice(column, LOSS, most_plies=2, is_exact=True) for column in sorted(missing)]
     return found
 
 
@@ -74,12 +86,11 @@ def _value(choice: Choice) -> WinProbability | Proven:
 def follow(graph: Graph, node: int) -> list[str]:
     """How play goes on from a node by the moves that were visited most, or that decide."""
     moves: list[str] = []
-    while node != NONE and graph.degree[node] > 0 and len(moves) < LONGEST_LINE:
-        degree = int(graph.degree[node])
-        fates, visits = graph.fate[node, :degree].tolist(), graph.visits[node, :degree].tolist()
-        best = max(range(degree), key=lambda e: (RANK[fates[e]], visits[e]))
-        if visits[best] == 0:
+    while node != NONE and graph.nodes["degree"][node] > 0 and len(moves) < LONGEST_LINE:
+        edges = graph.edges[node, : graph.nodes["degree"][node]]
+        best = max(edges, key=lambda edge: (RANK[int(edge["fate"])], int(edge["visits"])))
+        if best["visits"] == 0:
             break
-        moves.append(str(int(graph.column[node, best]) + 1))
-        node = int(graph.child[node, best])
+        moves.append(str(int(best["column"]) + 1))
+        node = int(best["child"])
     return moves

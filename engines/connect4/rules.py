@@ -16,8 +16,8 @@ below it; no stone ever rests in the forbidden cell, it takes the one above:
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
@@ -86,10 +86,7 @@ class Connect4Rules:
 
     def outcome(self, position: Position) -> Outcome:
         """How the game stands."""
-        for side, stone in STONES.items():
-            if has_four(position, stone):
-                return WINS[side]
-        return Outcome.ONGOING if position.count(EMPTY) else Outcome.DRAW
+        return outcome_of(position)
 
     def legal_moves(self, position: Position) -> list[Move]:
         """The columns with room, each with the cell where the stone rests."""
@@ -141,19 +138,31 @@ def landing(position: Position, column: int) -> int | None:
     return None
 
 
+@lru_cache(maxsize=1024)  # asked several times of each position on its way
+def outcome_of(position: Position) -> Outcome:
+    """How the game stands."""
+    for side, stone in STONES.items():
+        if has_four(position, stone):
+            return WINS[side]
+    return Outcome.ONGOING if position.count(EMPTY) else Outcome.DRAW
+
+
 def has_four(position: Position, stone: str) -> bool:
     """Whether four stones of a kind stand in line anywhere."""
-    return any(all(position.rows[r][c] == stone for r, c in line) for line in lines(position))
+    rows = position.rows
+    return any(all(rows[r][c] == stone for r, c in line) for line in lines_of(len(rows), len(rows[0])))
 
 
-def lines(position: Position) -> Iterator[list[tuple[int, int]]]:
-    """Every line of four cells that the board has room for."""
-    height, width = len(position.rows), len(position.rows[0])
-    for row in range(height):
-        for column in range(width):
-            for down, right in DIRECTIONS:
-                if row + 3 * down < height and 0 <= column + 3 * right < width:
-                    yield [(row + i * down, column + i * right) for i in range(4)]
+@cache
+def lines_of(height: int, width: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Every line of four cells, (row, column), that a board of a size has room for."""
+    return tuple(
+        tuple((row + i * down, column + i * right) for i in range(4))
+        for row in range(height)
+        for column in range(width)
+        for down, right in DIRECTIONS
+        if row + 3 * down < height and 0 <= column + 3 * right < width
+    )
 
 
 def _with_cell(position: Position, row: int, column: int, cell: str) -> Position:
@@ -211,7 +220,8 @@ def _check_end(position: Position, text: str) -> None:
         return
     last = STONES[Side.PLAYER_TWO if mover(position) is Side.PLAYER_ONE else Side.PLAYER_ONE]
     if winners != [last]:
-        raise BadPosition(f"{' and '.join(winners)} has four in {quoted(text)}, but {last} moved last")
+        who = "both have" if len(winners) == 2 else f"{winners[0]} has"
+        raise BadPosition(f"{who} four in {quoted(text)}, but {last} moved last")
     for column in range(len(position.rows[0])):
         for row, cells in enumerate(position.rows):
             if cells[column] in STONES.values():
@@ -219,7 +229,9 @@ def _check_end(position: Position, text: str) -> None:
                 if cells[column] == last and not has_four(before, last):
                     return
                 break
-    raise BadPosition(f"{last} has several fours in {quoted(text)} that no one last move made")
+    raise BadPosition(
+        f"{last} has four in {quoted(text)}, but no last move made it: it is buried, or one of two"
+    )
 
 
 RULES = Connect4Rules()

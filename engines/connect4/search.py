@@ -16,7 +16,7 @@ from plyd.engines.connect4.graph import DRAW, LOSS, OPEN, OUT_OF_ROOM, WIN, Limi
 from plyd.engines.connect4.memory import NONE, Graph, enlarged, graph_for, nodes_within, recycle
 from plyd.engines.connect4.report import Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
-from plyd.engines.connect4.rules import lines as lines_of_four
+from plyd.engines.connect4.rules import lines_of as lines_of_four
 from plyd.engines.connect4.solver import Solver
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.machine import NEVER, Stop, deadline_ns
@@ -24,9 +24,12 @@ from plyd.engines.core.options import Option, OptionValue
 from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, upper
 
-DOUBT, THREAT, CENTRE = 0.2, 0.7, 1.0  # see Taste
+DOUBT = 0.2  # see Taste
+WEIGHTS = (0.7, 0.7, 0.7, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)  # of what is seen of a move
 SOLVABLE_CELLS = 36  # empty cells from which on the solver is worth its time
-WALKS, SOLVER_NODES = 2_000, 40_000  # of a round: each takes about ten milliseconds
+WALKS = 2_000  # of a round
+SOLVER_NODES_A_WALK = 20  # which takes about as long
+FEWEST_SOLVER_NODES = 2_000  # of a round
 SLICE_NS = 15_000_000  # of a round on several cores
 REPORT_NS = 100_000_000
 FEWEST_NODES = 1 << 12
@@ -114,11 +117,11 @@ class GraphSearcher:
             self._graph = graph_for(wanted, columns)
             self.taste = taste_for(position, float(self.options["c"]))
         graph = self._graph
-        if graph.taken[0] + wanted > graph.key.size < most:
-            graph = enlarged(graph, min(most, int(graph.taken[0]) + wanted))
+        if graph.taken[0] + wanted > graph.nodes.size < most:
+            graph = enlarged(graph, min(most, int(graph.taken[0]) + max(wanted, graph.nodes.size)))
         self._graph = graph
-        root = enter(graph, self.taste, board)
-        if root == NONE or graph.taken[0] + min(wanted, most // 2) > graph.key.size:
+        root = enter(graph, self.taste, board, self.walks[0].seen)
+        if root == NONE or graph.taken[0] + min(wanted, most // 2) > graph.nodes.size:
             root = self.make_room(graph, root, board, Stop())
         return graph, root
 
@@ -127,8 +130,8 @@ class GraphSearcher:
         if root == NONE:  # not even room for the root: begin anew
             graph.index.fill(NONE)
             graph.taken[0] = 0
-            return int(enter(graph, self.taste, board))
-        recycle(graph, root, graph.key.size // 2, stop.flag)
+            return int(enter(graph, self.taste, board, self.walks[0].seen))
+        recycle(graph, root, graph.nodes.size // 2, stop.flag)
         return root
 
     def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
@@ -156,20 +159,21 @@ class Hunt:
         wanted = max(min(upper(limits.max_nodes), in_time), FEWEST_NODES)
         self._graph, self._root = owner.graph_with_room(position, self._board, wanted)
         self._solver: Solver | None = None
+        seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
         for i, walk in enumerate(owner.walks):
-            walk.random[0] = (int(self._graph.key[self._root]) ^ (int(owner.options["seed"]) << 8) ^ (i << 2)) | 1
+            walk.random[0] = seed ^ i << 1 | 1
         self._consult()
 
     def why_stop(self) -> StopReason | None:
         """A reason to stop now, if there is one."""
-        is_decided = self._graph.status[self._root] != OPEN
+        is_decided = self._graph.nodes["status"][self._root] != OPEN
         if self._solver.is_finished if self._solver else is_decided:
             return StopReason.FINISHED
         if self._stop.is_set():
             return StopReason.STOPPED
         if time.monotonic_ns() >= self._deadline:
             return StopReason.TIME
-        if self._visits >= upper(self._limits.max_nodes):
+        if self._visits >= upper(self._limits.max_nodes) and (self._solver is None or self._solver.has_begun):
             return StopReason.NODES
         if self._limits.max_depth and len(self._lines()[0].moves) >= self._limits.max_depth:
             return StopReason.DEPTH
@@ -177,14 +181,12 @@ class Hunt:
 
     def go_on(self) -> None:
         """One round: walks and solving in turn on one core, side by side on several, until the result is known."""
-        threads = self._threads()
-        solver, is_known = self._solver, self._solver is not None and self._solver.verdict is not None
-        if is_known or (solver and threads == 1):
-            assert solver is not None
-            solver.work(self._deadline, SOLVER_NODES, self._stop)
-            is_known = solver.verdict is not None
-        if not is_known:
-            end, walks = self._deadline, min(WALKS, upper(self._limits.max_nodes) - self._visits)
+        threads, solver = self._threads(), self._solver
+        walks = max(0, min(WALKS, upper(self._limits.max_nodes) - self._visits))
+        if solver and (threads == 1 or solver.verdict):
+            solver.work(self._deadline, max(walks * SOLVER_NODES_A_WALK, FEWEST_SOLVER_NODES), self._stop)
+        if not (solver and solver.verdict):
+            end = self._deadline
             if threads > 1:
                 end, walks = min(end, time.monotonic_ns() + SLICE_NS), NEVER
             jobs = self._send_helpers(threads - 1, end)
@@ -215,11 +217,11 @@ class Hunt:
         """Call the solver in once it is worth its time, and tell it what the graph has proven."""
         if not self._owner.options["solver"]:
             return
-        status = int(self._graph.status[self._root])
+        status = int(self._graph.nodes["status"][self._root])
         if self._solver is None and (status != OPEN or self._cells_left <= SOLVABLE_CELLS):
             self._solver = self._owner.solver(self._position, self._board, self._seconds)
         if self._solver and status != OPEN:
-            self._solver.hear(RESULTS[status], int(self._graph.plies[self._root]))
+            self._solver.hear(RESULTS[status], int(self._graph.nodes["plies"][self._root]))
 
     def _threads(self) -> int:
         wanted = self._owner.threads
@@ -243,7 +245,7 @@ class Hunt:
 
     def _lines(self) -> list[Line]:
         columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
-        if self._graph.degree[self._root] == 0:  # decided at a glance
+        if self._graph.nodes["degree"][self._root] == 0:  # decided at a glance
             choices = [self._looked_at(Choice(column, OPEN)) for column in columns]
         else:
             choices = choices_of(self._graph, self._root, columns, self._cells_left)
@@ -258,15 +260,15 @@ class Hunt:
                 choice, fate=DRAW if RULES.outcome(after) is Outcome.DRAW else WIN, most_plies=1, is_exact=True
             )
         graph, taste, board = self._graph, self._owner.taste, board_array(after)
-        node = int(enter(graph, taste, board))
+        node = int(enter(graph, taste, board, self._owner.walks[0].seen))
         if node == NONE:
             return replace(choice, worth=0.5)
-        if graph.status[node] == OPEN and visits_of(graph, node) == 0:
+        if graph.nodes["status"][node] == OPEN and visits_of(graph, node) == 0:
             limit = Limit(np.int64(NEVER), np.int64(LOOK_WALKS), np.zeros(1, np.uint8), False)
             think(graph, taste, board, node, self._owner.walks[0], limit)
-        fate = {WIN: LOSS, LOSS: WIN}.get(int(graph.status[node]), int(graph.status[node]))
-        plies, is_exact = int(graph.plies[node]) + 1, bool(fate != OPEN and graph.degree[node] == 0)
-        worth = 1.0 - float(graph.value[node])
+        fate = {WIN: LOSS, LOSS: WIN}.get(int(graph.nodes["status"][node]), int(graph.nodes["status"][node]))
+        plies, is_exact = int(graph.nodes["plies"][node]) + 1, bool(fate != OPEN and graph.nodes["degree"][node] == 0)
+        worth = 1.0 - float(graph.nodes["value"][node])
         return replace(choice, fate=fate, worth=worth, most_plies=plies, is_exact=is_exact, node=node)
 
 
@@ -274,12 +276,12 @@ def taste_for(position: Position, curiosity: float) -> Taste:
     """What guides the choice among moves on a board of this shape."""
     lines: NDArray[np.float32] = np.zeros(256, np.float32)
     height = len(position.rows)
-    for line in lines_of_four(position):
+    for line in lines_of_four(height, len(position.rows[0])):
         if all(position.rows[row][column] != FORBIDDEN for row, column in line):
             for row, column in line:
                 lines[16 * column + height - 1 - row] += 1
     lines /= max(1.0, float(lines.max()))
-    return Taste(np.float64(curiosity), np.float64(DOUBT), np.float64(THREAT), np.float64(CENTRE), lines)
+    return Taste(np.float64(curiosity), np.float64(DOUBT), np.array(WEIGHTS, np.float32), lines)
 
 
 def emptied(position: Position) -> Position:

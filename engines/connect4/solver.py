@@ -52,6 +52,11 @@ class Solver:
         """Whether nothing is left to ask, or nothing that is worth the wait."""
         return self._is_exact or (self._result is not None and self._stack.at[3] >= self._last_node)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any work was done."""
+        return bool(self._stack.at[3] > 0)
+
     def hear(self, result: Result, most_plies: int) -> None:
         """Take a result on trust, and that it takes no more than so many plies: it remains to find out how many."""
         self._most = min(self._most, most_plies)

@@ -38,7 +38,8 @@ START_VALUE = 1425.817561
 class Daemon:
     """A daemon process that can be killed, and started again on the same port."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, game=GAME):
+        self.game = game
         self.options = options
         self.address = "127.0.0.1:0"
         self.launch()
@@ -46,7 +47,7 @@ class Daemon:
 
     def launch(self):
         """Begin to start: it listens some time later, and is ready later still."""
-        command = [*PLYD, "serve", GAME, "--listen", self.address, "--log-level", "error", *self.options]
+        command = [*PLYD, "serve", self.game, "--listen", self.address, "--log-level", "error", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
         self.is_ready = False
 
@@ -55,7 +56,7 @@ class Daemon:
         if not self.is_ready:
             assert select.select([self.process.stdout], [], [], START_SECONDS)[0], "the daemon does not start"
             line = self.process.stdout.readline().decode()
-            assert line.startswith(f"serving {GAME} on "), line
+            assert line.startswith(f"serving {self.game} on "), line
             self.address = line.split()[-1]
             self.is_ready = True
 
@@ -90,6 +91,14 @@ def socket_path(tmp_path_factory):
 def daemon(socket_path):
     """The address of a daemon for the whole run; leave it as you found it."""
     daemon = Daemon("--listen", f"unix:{socket_path}")
+    yield daemon.address
+    daemon.close()
+
+
+@pytest.fixture(scope="session")
+def connect4():
+    """The address of a daemon of Connect Four for the whole run."""
+    daemon = Daemon(game="connect4")
     yield daemon.address
     daemon.close()
 

@@ -1,0 +1,158 @@
+/* The course's getPoint, answered by a plyd daemon that runs already.
+ *
+ *     make course                      builds build/libplyd-course.so
+ *     PLYD_CONNECT4=127.0.0.1:25843    where the daemon answers (HOST:PORT); this is where `plyd up` puts it
+ *     PLYD_MOVE_MS=2700                how long it may think about a move
+ *
+ * Whatever goes wrong, a legal move is played within PLYD_MOVE_MS + GRACE_MS: a win if there is one at once, else a
+ * block, else the column nearest to the centre; stderr says why. Plain C11 and POSIX; compiles as C++, too.
+ */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include "plyd_course.h"
+
+#include "plyd_call.h"
+
+enum {
+    SMALLEST = 4, /* rows and columns that the engine plays */
+    LARGEST = 16,
+    MOVE_MS = 2700, /* with GRACE_MS below the course's 3 s */
+    MOST_MS = 3600000
+};
+
+typedef struct {
+    int rows, columns, no_row, no_column;
+    const int *top, *cells;
+} Board;
+
+static struct Point *point_in(const Board *board, int column);
+static int ask(const Board *board, const char *address, char *why);
+static int any_column(const Board *board);
+static int landing(const Board *board, int column);
+static void complain(const char *address, const char *why);
+
+struct Point *getPoint(const int M, const int N, const int *top, const int *_board, const int lastX, const int lastY,
+                       const int noX, const int noY) {
+    const Board board = {M, N, noX, noY, top, _board};
+    const char *address = getenv("PLYD_CONNECT4");
+    char why[WHY] = "";
+    (void)lastX, (void)lastY; /* the board says it all */
+    if (!address || !*address) address = "127.0.0.1:25843";
+    int column = ask(&board, address, why);
+    if (column < 0) {
+        complain(address, why);
+        column = any_column(&board);
+    }
+    return point_in(&board, column);
+}
+
+void clearPoint(struct Point *p) { free(p); }
+
+static struct Point *point_in(const Board *board, int column) {
+    struct Point *point = (struct Point *)malloc(sizeof *point);
+    if (point) {
+        point->x = column < 0 ? -1 : landing(board, column);
+        point->y = column;
+    }
+    return point;
+}
+
+/* Tells stderr, but not the same thing at every move. */
+static void complain(const char *address, const char *why) {
+    static char told[2 * WHY];
+    char line[2 * WHY];
+    snprintf(line, sizeof line, "plyd-course: %.200s: %s; playing without the engine", address, why);
+    if (strcmp(told, line) == 0) return;
+    strcpy(told, line);
+    for (char *at = line; *at; at++)
+        if (*at < ' ' || *at > '~') *at = '?'; /* a stranger's bytes */
+    fprintf(stderr, "%s\n", line);
+}
+
+/* What the engine plays */
+
+/* The rows from the top: x and o for stones, # for the forbidden cell; x moved first. */
+static void write_position(const Board *board, char *text) {
+    int lead = 0;
+    size_t size = 0;
+    for (int i = 0; i < board->rows * board->columns; i++) lead += (board->cells[i] == 1) - (board->cells[i] == 2);
+    char mine = lead == 0 ? 'x' : 'o', other = lead == 0 ? 'o' : 'x';
+    for (int row = 0; row < board->rows; row++) {
+        if (row) text[size++] = '/';
+        for (int column = 0; column < board->columns; column++) {
+            int cell = board->cells[row * board->columns + column];
+            char is_free = row == board->no_row && column == board->no_column ? '#' : '.';
+            text[size++] = cell == 2 ? mine : cell == 1 ? other : is_free;
+        }
+    }
+    text[size] = 0;
+}
+
+static int move_ms(void) {
+    static int is_told = 0;
+    const char *text = getenv("PLYD_MOVE_MS");
+    char *end;
+    if (!text || !*text) return MOVE_MS;
+    long number = strtol(text, &end, 10);
+    if (!*end && number >= 1 && number <= MOST_MS) return (int)number;
+    if (!is_told++)
+        fprintf(stderr, "plyd-course: PLYD_MOVE_MS is \"%s\", not 1 to %d; %d is taken\n", text, MOST_MS, MOVE_MS);
+    return MOVE_MS;
+}
+
+/* The engine's column, counted from 0, or -1. */
+static int ask(const Board *board, const char *address, char *why) {
+    char text[LARGEST * (LARGEST + 1)], move[40];
+    if (board->rows < SMALLEST || board->rows > LARGEST || board->columns < SMALLEST || board->columns > LARGEST)
+        return fail(why, "%d rows and %d columns; allowed is %d to %d", board->rows, board->columns, SMALLEST, LARGEST);
+    write_position(board, text);
+    if (plyd_search(address, "connect4", text, move_ms(), move, sizeof move, why)) return -1;
+    for (int column = 0; column < board->columns; column++) {
+        char name[12];
+        snprintf(name, sizeof name, "%d", column + 1);
+        if (strcmp(name, move) == 0 && landing(board, column) >= 0) return column;
+    }
+    return fail(why, "the daemon answers \"%s\", which is no column with room", move);
+}
+
+/* What is played without the engine */
+
+static int landing(const Board *board, int column) {
+    int row = board->top[column] - 1;
+    return row == board->no_row && column == board->no_column ? row - 1 : row;
+}
+
+static int run_length(const Board *board, int who, int row, int column, int down, int right) {
+    int length = 0;
+    for (row += down, column += right; row >= 0 && row < board->rows && column >= 0 && column < board->columns &&
+                                       board->cells[row * board->columns + column] == who;
+         row += down, column += right)
+        length++;
+    return length;
+}
+
+static int makes_four(const Board *board, int who, int column) {
+    static const int directions[4][2] = {{0, 1}, {1, 0}, {1, 1}, {1, -1}};
+    int row = landing(board, column);
+    for (int i = 0; i < 4 && row >= 0; i++) {
+        int down = directions[i][0], right = directions[i][1];
+        if (run_length(board, who, row, column, down, right) + run_length(board, who, row, column, -down, -right) >= 3)
+            return 1;
+    }
+    return 0;
+}
+
+/* A column that wins, or else blocks, or else is nearest to the centre; -1 if all are full. */
+static int any_column(const Board *board) {
+    int nearest = -1;
+    for (int who = 2; who >= 1; who--)
+        for (int column = 0; column < board->columns; column++)
+            if (makes_four(board, who, column)) return column;
+    for (int column = 0; column < board->columns; column++)
+        if (landing(board, column) >= 0 &&
+            (nearest < 0 || abs(2 * column + 1 - board->columns) < abs(2 * nearest + 1 - board->columns)))
+            nearest = column;
+    return nearest;
+}
