@@ -1,6 +1,5 @@
 """The commands that serve: `plyd serve` and `plyd up`."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,6 +53,7 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
     plyd serve 2584-2x3 --listen 127.0.0.1:0 --listen unix:/tmp/plyd.sock
     """
     from plyd.engines import registry
+    from plyd.engines.core.cores import usable_cores
     from plyd.engines.core.errors import EngineError
     from plyd.servers import daemon, log
     from plyd.servers.addresses import BadAddress, parse_address
@@ -68,9 +68,8 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
                     f"{address} can be reached from other machines, unencrypted; say --insecure to allow it"
                 )
         engines = {game: registry.load(game, settings["model"]) for game in games}
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         capacity = Capacity(
-            slots=settings["slots"] or cores, queue_size=settings["queue"], max_sessions=settings["sessions"]
+            slots=settings["slots"] or usable_cores(), queue_size=settings["queue"], max_sessions=settings["sessions"]
         )
         sys.exit(_run(daemon.run(engines, capacity, addresses, with_stdin=settings["with_stdin"])))
     except (BadAddress, EngineError) as error:

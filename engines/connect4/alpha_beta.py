@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from plyd.engines.connect4.board import key_of, playable, winning_cells
-from plyd.engines.connect4.graph import DRAW, LONGEST, OPEN, WIN, glance
+from plyd.engines.connect4.board import DRAW, OPEN, WIN, glance, key_of, playable, winning_cells
+from plyd.engines.connect4.graph import LONGEST
 from plyd.engines.core.lanes import Lanes, count_all, lane_of, load, only_lane, store, used_lanes
 from plyd.engines.core.machine import is_raised, lowest_bit_index, monotonic_ns
 

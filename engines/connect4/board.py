@@ -19,6 +19,8 @@ from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, STONES, Position, move
 from plyd.engines.core.lanes import Lanes, aside, is_any, up, used_lanes, words_of
 from plyd.engines.core.rules import Side
 
+OPEN, WIN, DRAW, LOSS = range(4)  # how a game stands, for the side to move
+GLANCE_PLIES = 3  # as far as a glance sees
 MINE, YOURS, TAKEN, BELOW, ONES = range(5)  # rows of a board's array
 ROWS_OF_BOARD = 5
 
@@ -89,7 +91,7 @@ def has_four(stones: Lanes) -> bool:
 @njit(cache=True, nogil=True)
 def under(cells: Lanes, below: Lanes) -> Lanes:
     """The cells from which the next cell up their column is one of these; the forbidden cell is stepped over."""
-    return up(cells, -1) | (up(cells, -2) & below)
+    return (up(cells, -1) & ~up(below, 1)) | (up(cells, -2) & below)
 
 
 @njit(cache=True, nogil=True)
@@ -107,3 +109,24 @@ def key_of(mine: Lanes, taken: Lanes) -> np.uint64:
         key = (key ^ word) * np.uint64(0xD6E8FEB86659FD93)
         key ^= key >> np.uint64(32)
     return key
+
+
+@njit(cache=True, nogil=True)
+def glance(cells: Lanes, my_wins: Lanes, your_wins: Lanes, below: Lanes) -> tuple[int, int, Lanes]:
+    """How a position stands if three plies decide it, the plies to its end, and the moves worth a thought."""
+    if not is_any(cells):
+        return DRAW, 0, cells
+    if is_any(cells & my_wins):
+        return WIN, 1, cells
+    moves = cells & your_wins  # Step 1. What must be blocked: one cell can be, two cannot.
+    if several(moves):
+        return LOSS, 2, moves
+    if not is_any(moves):
+        moves = cells
+    moves &= ~under(your_wins, below)  # Step 2. No move that hands over the cell above it.
+    if not is_any(moves):
+        return LOSS, 2, moves
+    above = under(my_wins, below)  # Step 3. Two of my cells above one another: he can take only the first.
+    if is_any(moves & above & under(above, below)):
+        return WIN, 3, moves
+    return OPEN, 0, moves

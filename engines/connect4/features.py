@@ -12,27 +12,29 @@
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
-from plyd.engines.connect4.board import playable, several, under, winning_cells
-from plyd.engines.core.lanes import Lanes, aside, count_all, is_any, up
+from plyd.engines.connect4.board import OPEN, glance, playable, several, under, winning_cells
+from plyd.engines.core.lanes import Lanes, aside, count_all, is_any, lane_of, load, only_lane, up, used_lanes
+from plyd.engines.core.machine import lowest_bit_index
 
-NAMES = (
-    "threats in odd rows, first",
-    "threats in even rows, first",
-    "threats in odd rows, second",
-    "threats in even rows, second",
-    "denials in odd rows, first",
-    "denials in even rows, first",
-    "denials in odd rows, second",
-    "denials in even rows, second",
-    "pressing",
-    "saving",
-    "wasting",
-    "lines",
-    "company of its own",
-    "company of others",
-)
+WEIGHTS = {  # log-odds of a move for each of these: what `python -m plyd.engines.connect4.fitting` found
+    "threats in odd rows, first": 0.38,
+    "threats in even rows, first": 0.47,
+    "threats in odd rows, second": 0.40,
+    "threats in even rows, second": 0.41,
+    "denials in odd rows, first": 0.33,
+    "denials in even rows, first": 0.25,
+    "denials in odd rows, second": 0.40,
+    "denials in even rows, second": 0.31,
+    "pressing": 0.29,
+    "saving": 0.13,
+    "wasting": -0.84,
+    "lines": 1.54,
+    "company of its own": -0.08,
+    "company of others": 0.01,
+}
 
 
 @njit(cache=True, nogil=True)
@@ -76,3 +78,26 @@ def look_at(
     around = around | aside(around, 1) | aside(around, -1)
     seen[12], seen[13] = count_all(around & mine), count_all(around & yours)
     return False
+
+
+@njit(cache=True, nogil=True)
+def look_at_all(boards: Any, lines: Any, seen: Any, is_open: Any) -> None:
+    """What is seen of each move of many positions (boards, columns, features), and whether it is one worth a thought.
+
+    Positions that are decided at a glance, or by two threats at once, have no such moves.
+    """
+    for i in range(len(boards)):
+        board = boards[i]
+        mine, yours, taken, below, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 3), load(board, 4)
+        my_wins, your_wins = winning_cells(mine) & ~taken, winning_cells(yours) & ~taken
+        status, _, moves = glance(playable(taken, ones), my_wins, your_wins, below)
+        lanes = used_lanes(moves)
+        while status == OPEN and lanes != np.uint64(0):
+            column = lowest_bit_index(lanes)
+            lanes &= lanes - np.uint64(1)
+            move = only_lane(moves, column)
+            share = lines[i, 16 * column + lowest_bit_index(lane_of(move, column))]
+            is_open[i, column] = True
+            if look_at(move, mine, yours, taken, my_wins, your_wins, below, ones, share, seen[i, column]):
+                is_open[i, :] = False
+                break

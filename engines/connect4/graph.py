@@ -20,14 +20,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from plyd.engines.connect4.board import key_of, playable, several, under, winning_cells
-from plyd.engines.connect4.features import NAMES, look_at
+from plyd.engines.connect4.board import DRAW, LOSS, OPEN, WIN, glance, key_of, playable, winning_cells
+from plyd.engines.connect4.features import WEIGHTS, look_at
 from plyd.engines.connect4.memory import NONE, Graph, enlist, find
 from plyd.engines.connect4.playout import playout
-from plyd.engines.core.lanes import Lanes, is_any, lane_of, load, only_lane, used_lanes
+from plyd.engines.core.lanes import Lanes, lane_of, load, only_lane, used_lanes
 from plyd.engines.core.machine import is_raised, lowest_bit_index, monotonic_ns, take_number
 
-OPEN, WIN, DRAW, LOSS = 0, 1, 2, 3  # of a node, for the side to move there; of an edge, for the side that moves
 DONE, OUT_OF_TIME, OUT_OF_ROOM, TOLD_TO_STOP, DECIDED = range(5)  # why `think` came back
 LONGEST = 256  # plies of a walk
 POLL = 15  # walks between two looks at the clock, a power of two less one
@@ -37,6 +36,7 @@ class Taste(NamedTuple):
     """What guides the choice among moves."""
 
     curiosity: np.float64  # c of the formula: how much the untried weighs
+    playouts: np.int64  # of a new node
     doubt: np.float64  # how much less than the node an untried move is thought to be worth
     weights: NDArray[np.float32]  # (features,): log-odds of a move for what is seen of it
     lines: NDArray[np.float32]  # (256,): share of the most lines of four that go through cell 16 * column + row
@@ -49,6 +49,7 @@ class Walk(NamedTuple):
     edge: NDArray[np.int8]  # (LONGEST,)
     rest_sum: NDArray[np.float64]  # (LONGEST,): visits * worth over the other edges
     rest_visits: NDArray[np.int64]  # (LONGEST,)
+    floor: NDArray[np.float64]  # (LONGEST,): what the side to move is sure of
     seen: NDArray[np.float32]  # (features,): of the move looked at
     random: NDArray[np.uint64]  # (1,)
 
@@ -69,7 +70,8 @@ def walk_for(seed: int) -> Walk:
         np.zeros(LONGEST, np.int8),
         np.zeros(LONGEST),
         np.zeros(LONGEST, np.int64),
-        np.zeros(len(NAMES), np.float32),
+        np.zeros(LONGEST),
+        np.zeros(len(WEIGHTS), np.float32),
         np.array([seed], np.uint64),
     )
 
@@ -132,33 +134,13 @@ def insert_edge(edges: Any, count: int, column: int, odds: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def glance(cells: Lanes, my_wins: Lanes, your_wins: Lanes, below: Lanes) -> tuple[int, int, Lanes]:
-    """How a position stands if three plies decide it, the plies to its end, and the moves worth a thought."""
-    if not is_any(cells):
-        return DRAW, 0, cells
-    if is_any(cells & my_wins):
-        return WIN, 1, cells
-    moves = cells & your_wins  # Step 1. What must be blocked: one cell can be, two cannot.
-    if several(moves):
-        return LOSS, 2, moves
-    if not is_any(moves):
-        moves = cells
-    moves &= ~under(your_wins, below)  # Step 2. No move that hands over the cell above it.
-    if not is_any(moves):
-        return LOSS, 2, moves
-    above = under(my_wins, below)  # Step 3. Two of my cells above one another: he can take only the first.
-    if is_any(moves & above & under(above, below)):
-        return WIN, 3, moves
-    return OPEN, 0, moves
-
-
-@njit(cache=True, nogil=True)
 def choose(graph: Graph, taste: Taste, index: int, walk: Walk, depth: int) -> int:
-    """The edge to walk; what the other edges add up to is left in `walk`."""
+    """The edge to walk, one that is not decided; what the other edges add up to is left in `walk`."""
     node, edges = graph.nodes[index], graph.edges[index]
-    total, tried, visits = 0.0, 0.0, 0
+    total, tried, visits, floor = 0.0, 0.0, 0, 0.0
     for e in range(node.degree):
         edge = edges[e]
+        floor = 0.5 if edge.fate == DRAW else floor
         if edge.visits > 0:
             tried += edge.prior
             if edge.fate != LOSS:
@@ -169,7 +151,7 @@ def choose(graph: Graph, taste: Taste, index: int, walk: Walk, depth: int) -> in
     best, best_score = 0, -1e9
     for e in range(node.degree):
         edge = edges[e]
-        if edge.fate == LOSS:
+        if edge.fate != OPEN:
             continue
         worth, n = edge.worth if edge.visits > 0 else untried, edge.visits + edge.pending
         if edge.pending > 0:
@@ -178,7 +160,7 @@ def choose(graph: Graph, taste: Taste, index: int, walk: Walk, depth: int) -> in
         if score > best_score:
             best, best_score = e, score
     walk.rest_sum[depth] = total - edges[best].visits * edges[best].worth
-    walk.rest_visits[depth] = visits - edges[best].visits
+    walk.rest_visits[depth], walk.floor[depth] = visits - edges[best].visits, floor
     return best
 
 
@@ -192,8 +174,7 @@ def settle(graph: Graph, index: int) -> None:
             return
         if edges[e].fate == DRAW:
             best = DRAW
-        if edges[e].child != NONE:
-            longest = max(longest, graph.nodes[edges[e].child].plies)
+        longest = max(longest, graph.nodes[edges[e].child].plies if edges[e].child != NONE else LONGEST)
     node.status, node.plies = best, longest + 1
     node.value = 0.5 if best == DRAW else 0.0
 
@@ -221,10 +202,11 @@ def carry_up(graph: Graph, walk: Walk, depth: int, leaf: int, result: float) -> 
                 node.status, node.plies, node.value = WIN, graph.nodes[leaf].plies + 1, 1.0
             elif status == WIN:
                 edge.fate = LOSS
-                node.value = total / weight if weight > 0 else node.value
+                node.value = max(total / weight, walk.floor[i]) if weight > 0 else node.value
                 settle(graph, index)
             else:
-                node.value = (total + edge.visits * worth) / (weight + edge.visits)
+                floor = 0.5 if status == DRAW else walk.floor[i]
+                node.value = max((total + edge.visits * worth) / (weight + edge.visits), floor)
                 if status == DRAW:
                     edge.fate = DRAW
                     settle(graph, index)
@@ -282,8 +264,11 @@ def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: 
                 graph.edges[parent, e].child = node
         # Step 3. Play a new node out, unless it is decided.
         if node == NONE or (is_new and graph.nodes[node].status == OPEN):
-            points, random = playout(mine, yours, taken, below, ones, random)
-            result = points * 0.5
+            total = 0
+            for _ in range(taste.playouts):
+                points, random = playout(mine, yours, taken, below, ones, random)
+                total += points
+            result = 0.5 * total / taste.playouts
             if node != NONE:
                 graph.nodes[node].own, graph.nodes[node].weight, graph.nodes[node].value = result, 1, result
         # Step 4. Carry it up.
@@ -294,9 +279,9 @@ def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: 
 
 
 @njit(cache=True, nogil=True)
-def enter(graph: Graph, taste: Taste, board: Any, seen: Any) -> int:
+def enter(graph: Graph, taste: Taste, board: Any, walk: Walk) -> int:
     """The node of a position, a new one if there is none yet; NONE if there is no room."""
     mine, yours, taken, below, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 3), load(board, 4)
     key = key_of(mine, taken)
     node = find(graph, key)
-    return node if node != NONE else add_node(graph, taste, seen, key, mine, yours, taken, below, ones)
+    return node if node != NONE else add_node(graph, taste, walk.seen, key, mine, yours, taken, below, ones)

@@ -50,9 +50,12 @@ class UctSearcher:
             why, made = grow(tree, board, float(self._options["c"]), limit)
             done += int(made)
             reason = REASONS.get(int(why), StopReason.NODES if done >= wanted else None)
+            if reason is None and tree.deepest[0] >= upper(limits.max_depth):
+                reason = StopReason.DEPTH
             report = Report(
                 *self._found(tree, position, limits),
                 nodes=done,
+                depth=int(tree.deepest[0]),
                 seconds=(time.monotonic_ns() - began) / 1e9,
                 stop_reason=reason,
             )

@@ -4,11 +4,13 @@ Eyes open, a side wins at once if it can, blocks what would lose at once, never 
 other side, and under one that wins for itself only if it must. What is certain two or three plies ahead ends the game.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from plyd.engines.connect4.board import has_four, playable, several, under, winning_cells
-from plyd.engines.core.lanes import Lanes, is_any, only_lane, used_lanes
+from plyd.engines.core.lanes import Lanes, is_any, load, only_lane, used_lanes
 from plyd.engines.core.machine import count_bits, nth_bit_index
 
 LOSS, DRAW, WIN = 0, 1, 2  # for the side to move first; in half points
@@ -81,3 +83,17 @@ def playout(
         mine, yours = yours, mine
         my_wins, your_wins = your_wins & ~taken, winning_cells(yours) & ~taken
         winning = WIN - winning
+
+
+@njit(cache=True, nogil=True)
+def many_playouts(board: Any, count: int, is_blind: bool) -> int:
+    """Half points of the side to move over so many playouts."""
+    mine, yours, taken, below, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 3), load(board, 4)
+    random, total = np.uint64(88172645463325252), 0
+    for _ in range(count):
+        if is_blind:
+            points, random = blind_playout(mine, yours, taken, ones, random)
+        else:
+            points, random = playout(mine, yours, taken, below, ones, random)
+        total += points
+    return total

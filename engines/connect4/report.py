@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from plyd.engines.connect4.graph import DRAW, LOSS, OPEN, WIN
+from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN
 from plyd.engines.connect4.memory import NONE, Graph
 from plyd.engines.connect4.rules import Position, mover
 from plyd.engines.connect4.solver import Verdict
@@ -27,8 +27,9 @@ class Choice:
 
     @property
     def rank(self) -> tuple[int, int, int, float]:
-        """The higher, the better: wins first, losses last, the longest before the others."""
-        return RANK[self.fate], self.most_plies if self.fate == LOSS else 0, self.visits, self.worth
+        """The higher, the better: wins, the shortest first; what is open or drawn; losses, the longest first."""
+        plies = self.most_plies if self.fate == LOSS else -self.most_plies if self.fate == WIN else 0
+        return RANK[self.fate], plies, self.visits, self.worth
 
 
 def visits_of(graph: Graph, node: int) -> int:
@@ -44,14 +45,14 @@ def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> 
     found = []
     for edge in edges:
         fate, node = int(edge["fate"]), int(edge["child"])
-        is_glanced = fate != OPEN and node != NONE and graph.nodes["degree"][node] == 0
+        is_glanced = fate != OPEN and node != NONE and graph.nodes["plies"][node] <= GLANCE_PLIES
         plies = 0 if fate == OPEN or node == NONE else int(graph.nodes["plies"][node]) + 1
         found.append(
             Choice(
                 column=int(edge["column"]),
                 fate=fate,
                 visits=int(edge["visits"]),
-                worth=float(edge["worth"]),
+                worth=float(edge["worth"] if edge["visits"] else graph.nodes["value"][root]),
                 most_plies=cells_left if fate == DRAW else plies,
                 is_exact=bool(fate == DRAW or is_glanced),
                 node=node,

@@ -229,9 +229,7 @@ def _check_end(position: Position, text: str) -> None:
                 if cells[column] == last and not has_four(before, last):
                     return
                 break
-    raise BadPosition(
-        f"{last} has four in {quoted(text)}, but no last move made it: it is buried, or one of two"
-    )
+    raise BadPosition(f"{last} has four in {quoted(text)}, but no last move made it: it is buried, or one of two")
 
 
 RULES = Connect4Rules()

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.alpha_beta import Table, table_for
-from plyd.engines.connect4.board import board_array
-from plyd.engines.connect4.graph import DRAW, LOSS, OPEN, OUT_OF_ROOM, WIN, Limit, Taste, Walk, enter, think, walk_for
+from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN, board_array
+from plyd.engines.connect4.features import WEIGHTS
+from plyd.engines.connect4.graph import OUT_OF_ROOM, Limit, Taste, Walk, enter, think, walk_for
 from plyd.engines.connect4.memory import NONE, Graph, enlarged, graph_for, nodes_within, recycle
 from plyd.engines.connect4.report import Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
@@ -24,11 +25,10 @@ from plyd.engines.core.options import Option, OptionValue
 from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, upper
 
-DOUBT = 0.2  # see Taste
-WEIGHTS = (0.7, 0.7, 0.7, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)  # of what is seen of a move
+PLAYOUTS, DOUBT = 4, 0.08  # see Taste
 SOLVABLE_CELLS = 36  # empty cells from which on the solver is worth its time
-WALKS = 2_000  # of a round
-SOLVER_NODES_A_WALK = 20  # which takes about as long
+WALKS = 1_000  # of a round
+SOLVER_NODES_A_WALK = 60  # which take about twice as long
 FEWEST_SOLVER_NODES = 2_000  # of a round
 SLICE_NS = 15_000_000  # of a round on several cores
 REPORT_NS = 100_000_000
@@ -36,7 +36,7 @@ FEWEST_NODES = 1 << 12
 NODES_A_SECOND = 400_000  # that a core adds to the graph, at most
 TABLE_SHARE = 0.25  # of the memory, for the solver's table
 ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of that table
-LOOK_WALKS = 64  # for a move that the search itself did not try
+LOOK_WALKS = 16  # for a move that the search itself did not try
 CALM_NS = 250_000_000  # of the time: with less left, a full graph is walked as it is
 OPTIONS = (
     Option(
@@ -88,6 +88,7 @@ class GraphSearcher:
         self._solver: tuple[Position, Solver] | None = None
         self.taste: Taste
         self.walks = [walk_for(1) for _ in range(max(self.threads, CORES.count))]
+        self.looking = walk_for(1)  # for looks that have to leave the others' chance alone
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
@@ -120,7 +121,7 @@ class GraphSearcher:
         if graph.taken[0] + wanted > graph.nodes.size < most:
             graph = enlarged(graph, min(most, int(graph.taken[0]) + max(wanted, graph.nodes.size)))
         self._graph = graph
-        root = enter(graph, self.taste, board, self.walks[0].seen)
+        root = enter(graph, self.taste, board, self.walks[0])
         if root == NONE or graph.taken[0] + min(wanted, most // 2) > graph.nodes.size:
             root = self.make_room(graph, root, board, Stop())
         return graph, root
@@ -130,7 +131,7 @@ class GraphSearcher:
         if root == NONE:  # not even room for the root: begin anew
             graph.index.fill(NONE)
             graph.taken[0] = 0
-            return int(enter(graph, self.taste, board, self.walks[0].seen))
+            return int(enter(graph, self.taste, board, self.walks[0]))
         recycle(graph, root, graph.nodes.size // 2, stop.flag)
         return root
 
@@ -173,7 +174,7 @@ class Hunt:
             return StopReason.STOPPED
         if time.monotonic_ns() >= self._deadline:
             return StopReason.TIME
-        if self._visits >= upper(self._limits.max_nodes) and (self._solver is None or self._solver.has_begun):
+        if self._visits >= upper(self._limits.max_nodes) and (self._solver is None or self._solver.nodes):
             return StopReason.NODES
         if self._limits.max_depth and len(self._lines()[0].moves) >= self._limits.max_depth:
             return StopReason.DEPTH
@@ -198,7 +199,7 @@ class Hunt:
 
     def report(self, reason: StopReason | None) -> Report:
         """What is known by now."""
-        lines = self._lines()
+        lines = self._lines(with_all=reason is not None and self._limits.max_lines > 1)
         return Report(
             score=lines[0].score,
             move=lines[0].moves[0],
@@ -243,13 +244,15 @@ class Hunt:
         walks = self._owner.walks[1 : 1 + count - len(jobs)]
         return jobs + [helpers().submit(self._walk, walk, end, NEVER) for walk in walks]
 
-    def _lines(self) -> list[Line]:
+    def _lines(self, *, with_all: bool = False) -> list[Line]:
+        """A line for each move, the best first; told to, it takes a look at those that the search passed over."""
         columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
         if self._graph.nodes["degree"][self._root] == 0:  # decided at a glance
             choices = [self._looked_at(Choice(column, OPEN)) for column in columns]
         else:
             choices = choices_of(self._graph, self._root, columns, self._cells_left)
-            choices = [choice if choice.visits or choice.fate else self._looked_at(choice) for choice in choices]
+            if with_all:
+                choices = [choice if choice.visits or choice.fate else self._looked_at(choice) for choice in choices]
         return lines_of(self._graph, self._position, choices, self._solver.verdict if self._solver else None)
 
     def _looked_at(self, choice: Choice) -> Choice:
@@ -260,16 +263,16 @@ class Hunt:
                 choice, fate=DRAW if RULES.outcome(after) is Outcome.DRAW else WIN, most_plies=1, is_exact=True
             )
         graph, taste, board = self._graph, self._owner.taste, board_array(after)
-        node = int(enter(graph, taste, board, self._owner.walks[0].seen))
+        node = int(enter(graph, taste, board, self._owner.walks[0]))
         if node == NONE:
             return replace(choice, worth=0.5)
         if graph.nodes["status"][node] == OPEN and visits_of(graph, node) == 0:
             limit = Limit(np.int64(NEVER), np.int64(LOOK_WALKS), np.zeros(1, np.uint8), False)
-            think(graph, taste, board, node, self._owner.walks[0], limit)
+            think(graph, taste, board, node, self._owner.looking, limit)
         fate = {WIN: LOSS, LOSS: WIN}.get(int(graph.nodes["status"][node]), int(graph.nodes["status"][node]))
-        plies, is_exact = int(graph.nodes["plies"][node]) + 1, bool(fate != OPEN and graph.nodes["degree"][node] == 0)
-        worth = 1.0 - float(graph.nodes["value"][node])
-        return replace(choice, fate=fate, worth=worth, most_plies=plies, is_exact=is_exact, node=node)
+        plies, worth = int(graph.nodes["plies"][node]), 1.0 - float(graph.nodes["value"][node])
+        is_exact = fate != OPEN and plies <= GLANCE_PLIES
+        return replace(choice, fate=fate, worth=worth, most_plies=plies + 1, is_exact=is_exact, node=node)
 
 
 def taste_for(position: Position, curiosity: float) -> Taste:
@@ -281,7 +284,13 @@ def taste_for(position: Position, curiosity: float) -> Taste:
             for row, column in line:
                 lines[16 * column + height - 1 - row] += 1
     lines /= max(1.0, float(lines.max()))
-    return Taste(np.float64(curiosity), np.float64(DOUBT), np.array(WEIGHTS, np.float32), lines)
+    return Taste(
+        np.float64(curiosity),
+        np.int64(PLAYOUTS),
+        np.float64(DOUBT),
+        np.array(list(WEIGHTS.values()), np.float32),
+        lines,
+    )
 
 
 def emptied(position: Position) -> Position:

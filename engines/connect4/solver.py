@@ -1,6 +1,7 @@
 """The solver of one position: asks alpha-beta one question after another until it knows who wins, and when."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +54,9 @@ class Solver:
         return self._is_exact or (self._result is not None and self._stack.at[3] >= self._last_node)
 
     @property
-    def has_begun(self) -> bool:
-        """Whether any work was done."""
-        return bool(self._stack.at[3] > 0)
+    def nodes(self) -> int:
+        """Positions looked at so far."""
+        return int(self._stack.at[3])
 
     def hear(self, result: Result, most_plies: int) -> None:
         """Take a result on trust, and that it takes no more than so many plies: it remains to find out how many."""
@@ -68,8 +69,9 @@ class Solver:
         """Go on for a while, through as many questions as can be answered."""
         end = self._stack.at[3] + nodes
         while not self.is_finished and (left := int(end - self._stack.at[3])) > 0:
-            limits = (np.int64(deadline_ns), np.int64(left), stop.flag)
-            if not alpha_beta.work(self._stack, self._table, self._board, self._stones, self._lines, *limits):
+            place = (self._stack, self._table, self._board, self._stones, self._lines)
+            limits: Any = (np.int64(deadline_ns), np.int64(left), stop.flag)
+            if not alpha_beta.work(*place, *limits):
                 return
             self._learn(bool(self._stack.at[2] > self._question))
 
@@ -80,7 +82,7 @@ class Solver:
 
     def _learn(self, yes: bool) -> None:
         """Take an answer in, and ask what comes next."""
-        if yes:
+        if yes and self._stack.best[0] >= 0:  # -1 if no one move was needed to see it
             self._column = int(self._stack.best[0])
         if self._result is None:
             if self._question == 0 and not yes:

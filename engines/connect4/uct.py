@@ -32,6 +32,7 @@ class Tree(NamedTuple):
     visits: NDArray[np.int32]  # (n,)
     points: NDArray[np.int64]  # (n,): half points of the side that moved to the node
     random: NDArray[np.uint64]  # (1,)
+    deepest: NDArray[np.int64]  # (1,): plies of the longest walk
 
 
 def tree_for(nodes: int, columns: int, seed: int) -> Tree:
@@ -42,6 +43,7 @@ def tree_for(nodes: int, columns: int, seed: int) -> Tree:
         np.zeros(nodes, np.int32),
         np.zeros(nodes, np.int64),
         np.array([seed], np.uint64),
+        np.zeros(1, np.int64),
     )
 
 
@@ -87,6 +89,7 @@ def grow(tree: Tree, board: Any, curiosity: float, limit: Limit) -> tuple[int, i
                 result = LOSS
             elif tree.visits[child] == 0:
                 result, random = blind_playout(mine, yours, taken, ones, random)
+        tree.deepest[0] = max(tree.deepest[0], depth)
         for i in range(depth, -1, -1):
             result = WIN - result
             tree.visits[path[i]] += 1

@@ -1,8 +1,8 @@
 """An exhaustive solver of Connect Four on the 7x6 board, and the positions it solved for tests and tuning.
 
-It shares nothing with the engine: not its kernels, not its rulebook. A position is the columns played to get there, as
-digits, "4435"; in the kernels it is two words, the mover's stones and all stones, seven bits a column of which the top
-one, the guard, stays empty:
+The solver shares nothing with the engine: not its kernels, not its rulebook. A position is the columns played to get
+there, as digits, "4435"; in the kernels it is two words, the mover's stones and all stones, seven bits a column of
+which the top one, the guard, stays empty:
 
     6 13 20 27 34 41 48    guard
     5 12 19 26 33 40 47    top row
@@ -16,6 +16,11 @@ serves every search. Every question put to the tree is "is the score more than t
     python tests/engines/connect4_oracle.py --count 300 --seed 1 --kind played --out FILE
 
 appends solved positions to a file: the moves, then for each column `W<plies>`, `L<plies>`, `D`, or `-` for a full one.
+
+    python tests/engines/connect4_oracle.py --check 0.1
+
+lets the engine move in each position of that file, with so many seconds for each on one core, and prints how often it
+kept the result.
 """
 
 import argparse
@@ -24,6 +29,7 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
 from numba import njit
 
@@ -406,13 +412,52 @@ def is_plain(scores, stones):
     return wins_at_once or len({(score > 0) - (score < 0) for score in later}) < 2
 
 
+# --- The engine's moves -----------------------------------------------------------------------------------------------
+
+
+def kept(positions, **limits):
+    """For each of some solved positions whether the engine, with a new memory each time, keeps the result."""
+    from plyd.engines import kernel_cache
+
+    numba.config.CACHE_DIR = str(kernel_cache())  # numba was imported first, so it did not hear of it by itself
+    from plyd.engines.connect4.rules import RULES
+    from plyd.engines.connect4.search import OPTIONS, GraphSearcher
+    from plyd.engines.core.machine import Stop
+    from plyd.engines.core.options import read_options
+    from plyd.engines.core.search import Limits
+
+    options = read_options(OPTIONS, {"threads": "1", "memory": "64"})
+    for moves, results in positions:
+        position = RULES.start()
+        for move in moves:
+            position = RULES.play(position, move).position
+        *_, last = GraphSearcher(options).search(position, Limits(**limits), Stop())
+        best = max(results, key=lambda result: "-LDW".index(result[0]))
+        yield results[int(last.move) - 1][0] == best[0]
+
+
+def check(seconds, write):
+    """Write how often the engine keeps the result, by kind and in all."""
+    list(kept([("", ["D"] * WIDTH)], max_nodes=100))  # compiled by now
+    everything = []
+    for kind, positions in read().items():
+        found = list(kept(positions, max_seconds=seconds))
+        everything += found
+        write(f"{kind}: {sum(found)} of {len(found)} kept, {sum(found) / len(found):.2%}")
+    write(f"all: {sum(everything)} of {len(everything)} kept, {sum(everything) / len(everything):.2%}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", choices=PLAYERS, default="played")
     parser.add_argument("--out", type=Path, default=Path("/dev/stdout"))
+    parser.add_argument("--check", type=float, metavar="SECONDS", help="let the engine move in each solved position")
     given = parser.parse_args()
+    if given.check:
+        check(given.check, write=lambda line: print(line, flush=True))
+        return
     with given.out.open("a") as out:
         generate(
             given.kind,

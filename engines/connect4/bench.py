@@ -1,0 +1,67 @@
+"""Speed of Connect Four by itself, without a daemon."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from plyd.engines.connect4.alpha_beta import table_for
+from plyd.engines.connect4.board import board_array
+from plyd.engines.connect4.plain import UctSearcher
+from plyd.engines.connect4.playout import many_playouts
+from plyd.engines.connect4.rules import RULES
+from plyd.engines.connect4.search import OPTIONS, GraphSearcher, taste_for
+from plyd.engines.connect4.solver import Solver
+from plyd.engines.core.cores import CORES
+from plyd.engines.core.figures import Figure
+from plyd.engines.core.machine import NEVER, Stop
+from plyd.engines.core.options import OptionValue
+from plyd.engines.core.search import Limits
+
+GAME = "connect4"
+SEARCH_OPTIONS: dict[str, str] = {}
+PLAYOUTS, RUNS, SECONDS = 200_000, 5, 1.0
+SOLVED = ("4", "4", "4", "4", "2", "3", "5", "6", "2", "1")  # moves to a 7x6 position that takes the solver a while
+SOLVER_NODES = 2_000_000
+
+
+def figures() -> Iterator[Figure]:
+    """Playouts, simulations and solver nodes a second."""
+    empty = board_array(RULES.parse("12x12"))
+    for name, is_blind, goal in (("random playouts", True, 1.0), ("playouts with open eyes", False, None)):
+        many_playouts(empty, 1, is_blind)
+        seconds = min(_cpu_seconds(partial(many_playouts, empty, PLAYOUTS, is_blind)) for _ in range(RUNS))
+        yield Figure(GAME, f"{name}, 12x12, one core", PLAYOUTS / seconds / 1e6, "M/s", at_least=goal)
+    plain = statistics.median(_pace("12x12", method="uct", threads=1) for _ in range(3))
+    yield Figure(GAME, "plain UCT, 12x12, one core", plain / 1e6, "M simulations/s")
+    for start in ("7x6", "12x12"):
+        one = [_pace(start, threads=1) for _ in range(3)]
+        yield Figure(GAME, f"graph search, {start}, one core", statistics.median(one) / 1e3, "k simulations/s")
+    if CORES.count > 1:
+        ratios = [_pace("12x12", threads=2) / _pace("12x12", threads=1) for _ in range(RUNS)]
+        yield Figure(GAME, "graph search, 12x12, two cores", statistics.median(ratios), "times one", at_least=1.7)
+    yield Figure(GAME, "solver", _solver_pace() / 1e6, "M nodes/s")
+
+
+def _pace(start: str, **options: OptionValue) -> float:
+    """Simulations a second from an empty board."""
+    settings = {option.name: option.default for option in OPTIONS} | options
+    searcher = GraphSearcher(settings) if settings["method"] == "graph" else UctSearcher(settings)
+    *_, last = searcher.search(RULES.parse(start), Limits(max_seconds=SECONDS), Stop())
+    return last.nodes / last.seconds
+
+
+def _solver_pace() -> float:
+    """Nodes a second that the solver looks at."""
+    position = RULES.start()
+    for move in SOLVED:
+        position = RULES.play(position, move).position
+    solver = Solver(position, board_array(position), taste_for(position, 1.0).lines, table_for(1 << 20))
+    seconds = _cpu_seconds(partial(solver.work, NEVER, SOLVER_NODES, Stop()))
+    return solver.nodes / seconds
+
+
+def _cpu_seconds(job: Callable[[], object]) -> float:
+    began = time.thread_time()
+    job()
+    return time.thread_time() - began
