@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from plyd.engines.connect4.board import DRAW, OPEN, WIN, glance, key_of, playable, winning_cells
+from plyd.engines.connect4.board import DRAW, OPEN, WIN, glance, has_four, key_of, playable, winning_cells
 from plyd.engines.connect4.graph import LONGEST
 from plyd.engines.core.lanes import Lanes, count_all, lane_of, load, only_lane, store, used_lanes
 from plyd.engines.core.machine import is_raised, lowest_bit_index, monotonic_ns
@@ -107,7 +107,11 @@ def work(
             if alpha >= most or beta <= 1 - most:
                 value = most if alpha >= most else 1 - most
                 continue
-            # Step 3. Is it known?
+            # Step 3. Is there a line left for who would have to make one?
+            if (alpha >= 0 and not has_four(mine | ~taken)) or (beta <= 0 and not has_four(yours | ~taken)):
+                value = 0
+                continue
+            # Step 4. Is it known?
             key = key_of(mine, taken)
             entry = table.entry[key & np.uint64(table.key.size - 1)]
             known = -1
@@ -117,7 +121,7 @@ def work(
                     if depth == 0:
                         stack.best[0] = known
                     continue
-            # Step 4. It has to be searched.
+            # Step 5. It has to be searched.
             stack.key[depth] = key
             stack.turn[depth], stack.best[depth] = 0, -1
             stack.count[depth] = rank_moves(stack, depth, moves, mine, taken, lines, known)

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import DRAW, LOSS, OPEN, WIN, glance, key_of, playable, winning_cells
 from plyd.engines.connect4.features import WEIGHTS, look_at
-from plyd.engines.connect4.memory import NONE, Graph, enlist, find
+from plyd.engines.connect4.memory import NONE, Graph, enlist, find, take_node
 from plyd.engines.connect4.playout import playout
 from plyd.engines.core.lanes import Lanes, lane_of, load, only_lane, used_lanes
-from plyd.engines.core.machine import is_raised, lowest_bit_index, monotonic_ns, take_number
+from plyd.engines.core.machine import is_raised, lowest_bit_index, monotonic_ns
 
 DONE, OUT_OF_TIME, OUT_OF_ROOM, TOLD_TO_STOP, DECIDED = range(5)  # why `think` came back
 LONGEST = 256  # plies of a walk
@@ -89,10 +89,9 @@ def add_node(
     ones: Lanes,
 ) -> int:
     """A new node with its edges, decided already if a glance decides it; NONE if there is no room."""
-    number = take_number(graph.taken)
-    if number >= graph.free.size:
+    index = take_node(graph)
+    if index == NONE:
         return NONE
-    index = graph.free[number]
     node, edges = graph.nodes[index], graph.edges[index]
     node.key, node.own, node.weight, node.value, node.degree = key, 0.5, 0, 0.5, 0
     my_wins, your_wins = winning_cells(mine) & ~taken, winning_cells(yours) & ~taken

@@ -1,4 +1,7 @@
-"""Where the graph of positions is kept: nodes in arrays, found by key, and taken back when they are needed anew."""
+"""Where the graph of positions is kept: nodes in arrays, found by key, and taken back when they are needed anew.
+
+A new graph is all zeros, so the system gives it memory only as it is used: a large one costs a short search nothing.
+"""
 
 from typing import NamedTuple
 
@@ -6,9 +9,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from plyd.engines.core.machine import is_raised
+from plyd.engines.core.machine import is_raised, take_number
 
-NONE = -1
+NONE = 0  # the node that is none; nothing is kept there
 PROBES = 32  # slots of the index that a key may be in, from its own on
 POLL = 4095
 LIST_BYTES = 20  # that a node takes in the index and in lists, at most
@@ -44,8 +47,8 @@ class Graph(NamedTuple):
     """Nodes and their edges: n nodes, each with room for as many edges as the board has columns."""
 
     index: NDArray[np.int32]  # (power of two,): nodes by key, NONE where there is none
-    free: NDArray[np.int32]  # (n,): nodes not in use, from `taken` on; before that, those in use
-    taken: NDArray[np.int64]  # (1,): how many of `free` have been taken; more if some were wanted in vain
+    free: NDArray[np.int32]  # (n - 1,): nodes in use, then, from `taken` on, the others; NONE at i is node i + 1
+    taken: NDArray[np.int64]  # (1,): how many are in use; more than there are if some were wanted in vain
     nodes: NDArray[np.void]  # (n,) of NODE
     edges: NDArray[np.void]  # (n, columns) of EDGE, the likeliest first
 
@@ -53,8 +56,8 @@ class Graph(NamedTuple):
 def graph_for(nodes: int, columns: int) -> Graph:
     """An empty graph."""
     return Graph(
-        index=np.full(1 << (2 * nodes - 1).bit_length(), NONE, np.int32),
-        free=np.arange(nodes, dtype=np.int32),
+        index=np.zeros(1 << (2 * nodes - 1).bit_length(), np.int32),
+        free=np.zeros(nodes - 1, np.int32),
         taken=np.zeros(1, np.int64),
         nodes=np.zeros(nodes, NODE),
         edges=np.zeros((nodes, columns), EDGE),
@@ -66,14 +69,14 @@ def nodes_within(megabytes: float, columns: int) -> int:
     return int(megabytes * (1 << 20) / (NODE.itemsize + EDGE.itemsize * columns + LIST_BYTES))
 
 
-def enlarged(graph: Graph, nodes: int) -> Graph:
-    """A larger graph with everything that this one holds."""
-    old = graph.nodes.size
-    larger = graph_for(nodes, graph.edges.shape[1])
-    larger.nodes[:old], larger.edges[:old], larger.free[:old] = graph.nodes, graph.edges, graph.free
-    larger.taken[0] = min(graph.taken[0], old)
-    reindex(larger, larger.free[: larger.taken[0]])
-    return larger
+@njit(cache=True, nogil=True)
+def take_node(graph: Graph) -> int:
+    """A node that is not in use, or NONE."""
+    number = take_number(graph.taken)
+    if number >= graph.free.size:
+        return NONE
+    node = graph.free[number]
+    return node if node != NONE else number + 1
 
 
 @njit(cache=True, nogil=True)
@@ -97,14 +100,6 @@ def enlist(graph: Graph, node: int) -> None:
         if graph.index[(place + i) & mask] == NONE:
             graph.index[(place + i) & mask] = node
             return
-
-
-@njit(cache=True, nogil=True)
-def reindex(graph: Graph, nodes: NDArray[np.int32]) -> None:
-    """Let these nodes, and no others, be found."""
-    graph.index[:] = NONE
-    for node in nodes:
-        enlist(graph, node)
 
 
 @njit(cache=True, nogil=True)
@@ -139,10 +134,12 @@ def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
             child = graph.edges[node, e].child
             if child != NONE and not is_kept[child]:
                 graph.edges[node, e].child = NONE
-    reindex(graph, kept[:count])
+    graph.index[:] = NONE
+    for node in kept[:count]:
+        enlist(graph, node)
     graph.free[:count] = kept[:count]
     place = count
-    for node in range(size):
+    for node in range(1, size):
         if not is_kept[node]:
             graph.free[place] = node
             place += 1

@@ -14,7 +14,7 @@ from plyd.engines.connect4.alpha_beta import Table, table_for
 from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN, board_array
 from plyd.engines.connect4.features import WEIGHTS
 from plyd.engines.connect4.graph import OUT_OF_ROOM, Limit, Taste, Walk, enter, think, walk_for
-from plyd.engines.connect4.memory import NONE, Graph, enlarged, graph_for, nodes_within, recycle
+from plyd.engines.connect4.memory import NONE, Graph, graph_for, nodes_within, recycle
 from plyd.engines.connect4.report import Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
 from plyd.engines.connect4.rules import lines_of as lines_of_four
@@ -33,7 +33,7 @@ FEWEST_SOLVER_NODES = 2_000  # of a round
 SLICE_NS = 15_000_000  # of a round on several cores
 REPORT_NS = 100_000_000
 FEWEST_NODES = 1 << 12
-NODES_A_SECOND = 400_000  # that a core adds to the graph, at most
+NODES_A_SECOND = 300_000  # that a core adds to the graph, at most
 TABLE_SHARE = 0.25  # of the memory, for the solver's table
 ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of that table
 LOOK_WALKS = 16  # for a move that the search itself did not try
@@ -108,21 +108,16 @@ class GraphSearcher:
         yield final
 
     def graph_with_room(self, position: Position, board: NDArray[np.uint16], wanted: int) -> tuple[Graph, int]:
-        """The graph, with room for so many more nodes if memory allows, and the position's node."""
-        columns, shape = len(position.rows[0]), emptied(position)
-        megabytes = int(self.options["memory"])
-        most = nodes_within(megabytes * (1 - TABLE_SHARE), columns)
-        wanted = min(wanted, most)
+        """The graph, with room for so many more nodes or half of all, and the position's node."""
+        shape = emptied(position)
         if self._graph is None or self._shape != shape:
+            columns, megabytes = len(position.rows[0]), int(self.options["memory"]) * (1 - TABLE_SHARE)
+            self._graph = graph_for(nodes_within(megabytes, columns), columns)
             self._shape, self._table = shape, None
-            self._graph = graph_for(wanted, columns)
             self.taste = taste_for(position, float(self.options["c"]))
         graph = self._graph
-        if graph.taken[0] + wanted > graph.nodes.size < most:
-            graph = enlarged(graph, min(most, int(graph.taken[0]) + max(wanted, graph.nodes.size)))
-        self._graph = graph
         root = enter(graph, self.taste, board, self.walks[0])
-        if root == NONE or graph.taken[0] + min(wanted, most // 2) > graph.nodes.size:
+        if root == NONE or graph.taken[0] + min(wanted, graph.nodes.size // 2) > graph.free.size:
             root = self.make_room(graph, root, board, Stop())
         return graph, root
 

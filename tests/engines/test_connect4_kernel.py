@@ -27,7 +27,7 @@ from plyd.engines.connect4.board import (
     under,
     winning_cells,
 )
-from plyd.engines.connect4.memory import EDGE, NODE, NONE, enlarged, enlist, find, graph_for, nodes_within, recycle
+from plyd.engines.connect4.memory import EDGE, NODE, NONE, enlist, find, graph_for, nodes_within, recycle
 from plyd.engines.connect4.playout import any_of, blind_playout, next_random, playout
 from plyd.engines.connect4.rules import RULES, lines_of, mover
 from plyd.engines.connect4.rules import has_four as has_four_by_rulebook
@@ -398,7 +398,12 @@ def grown_graph(start="7x6", nodes=9000, **options):
 
 def in_use(graph):
     """Nodes in use."""
-    return graph.free[: min(graph.taken[0], graph.free.size)].tolist()
+    return nodes_of(graph)[: min(graph.taken[0], graph.free.size)]
+
+
+def nodes_of(graph):
+    """All nodes, those in use first."""
+    return [node or place + 1 for place, node in enumerate(graph.free.tolist())]
 
 
 def edges_of(graph, node):
@@ -412,7 +417,7 @@ def assert_sound(graph):
     nodes = in_use(graph)
     used = set(nodes)
     assert len(used) == len(nodes)
-    assert sorted(graph.free.tolist()) == list(range(graph.free.size))
+    assert sorted(nodes_of(graph)) == list(range(1, graph.nodes.size))
     for node in nodes:
         children = graph.edges["child"][node, : graph.nodes["degree"][node]].tolist()
         assert set(children) <= used | {NONE}
@@ -425,21 +430,21 @@ def test_what_is_enlisted_is_found_and_nothing_else():
     graph = graph_for(64, 4)
     keys = np.random.default_rng(1).integers(1, 1 << 63, 64, np.uint64)
     keys[32:48] = keys[31] + np.uint64(graph.index.size) * np.arange(1, 17, dtype=np.uint64)  # all want one slot
-    for node, key in enumerate(keys):
+    for node, key in enumerate(keys[1:], 1):
         assert find(graph, key) == NONE
         graph.nodes["key"][node] = key
         enlist(graph, node)
         assert find(graph, key) == node
-    assert [find(graph, key) for key in keys] == list(range(64))
+    assert [find(graph, key) for key in keys[1:]] == list(range(1, 64))
 
 
 def test_more_nodes_for_one_slot_than_there_are_probes_do_no_harm():
     graph = graph_for(64, 4)
-    for node in range(40):
+    for node in range(1, 41):
         graph.nodes["key"][node] = 5 + node * graph.index.size
         enlist(graph, node)
-    found = [int(find(graph, np.uint64(5 + node * graph.index.size))) for node in range(40)]
-    assert found == [*range(32), *[NONE] * 8]
+    found = [int(find(graph, np.uint64(5 + node * graph.index.size))) for node in range(1, 41)]
+    assert found == [*range(1, 33), *[NONE] * 8]
 
 
 def test_a_new_graph_fits_into_the_memory_it_was_made_for():
@@ -456,29 +461,6 @@ def test_a_search_leaves_a_sound_graph_without_walks_under_way():
     assert root != NONE
     assert_sound(graph)
     assert not graph.edges["pending"][in_use(graph)].any()
-
-
-def test_an_enlarged_graph_holds_all_that_the_smaller_one_held():
-    graph, root, _ = grown_graph()
-    held = in_use(graph)
-    larger = enlarged(graph, 3 * graph.nodes.size)
-    assert larger.nodes.size == 3 * graph.nodes.size
-    assert in_use(larger) == held
-    assert (larger.nodes[held] == graph.nodes[held]).all()
-    assert (larger.edges[held] == graph.edges[held]).all()
-    assert find(larger, graph.nodes["key"][root]) == root
-    assert_sound(larger)
-
-
-def test_a_graph_that_wanted_more_nodes_than_it_had_is_enlarged_all_the_same():
-    graph, _, _ = grown_graph()
-    graph.taken[0] = graph.free.size + 7  # wanted in vain
-    in_vain = graph_for(64, 7)
-    in_vain.nodes["key"] = np.arange(1, 65)
-    in_vain.taken[0] = 71
-    larger = enlarged(in_vain, 100)
-    assert larger.taken[0] == 64
-    assert_sound(larger)
 
 
 @pytest.mark.parametrize("most", [2, 10, 100, 3000])
