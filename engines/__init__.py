@@ -36,3 +36,5 @@ def kernel_cache() -> Path:
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache())
+    if "numba" in sys.modules:  # it has read the environment already
+        sys.modules["numba"].config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]

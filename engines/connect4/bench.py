@@ -19,7 +19,7 @@ from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits
 
 GAME = "connect4"
-SEARCH_OPTIONS: dict[str, str] = {}
+SEARCH_OPTIONS = {"solver": "false"}  # whose nodes do not count as simulations
 PLAYOUTS, RUNS, SECONDS = 200_000, 5, 1.0
 SOLVED = ("4", "4", "4", "4", "2", "3", "5", "6", "2", "1")  # moves to a 7x6 position that takes the solver a while
 SOLVER_NODES = 2_000_000

@@ -72,6 +72,8 @@ def lines_of(graph: Graph, position: Position, choices: list[Choice], verdict: V
         value = _value(choice)
         if verdict and choice is ordered[0]:
             value = verdict.proven
+        elif verdict and verdict.proven.result is Result.LOSS and choice.fate == OPEN:
+            value = Proven(Result.LOSS)  # as all moves are
         score = Score(side, value, exact=isinstance(value, Proven))
         moves = (str(choice.column + 1), *follow(graph, choice.node))
         lines.append(Line(moves, score, visits=choice.visits))
