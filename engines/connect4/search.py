@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -37,7 +37,7 @@ NODES_A_SECOND = 300_000  # that a core adds to the graph, at most
 TABLE_SHARE = 0.25  # of the memory, for the solver's table
 ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of that table
 LOOK_WALKS = 16  # for a move that the search itself did not try
-CALM_NS = 250_000_000  # of the time: with less left, a full graph is walked as it is
+CALM_NS = 500_000_000  # of the time: with less left, a full graph is walked as it is
 OPTIONS = (
     Option(
         "method",
@@ -118,16 +118,16 @@ class GraphSearcher:
         graph = self._graph
         root = enter(graph, self.taste, board, self.walks[0])
         if root == NONE or graph.taken[0] + min(wanted, graph.nodes.size // 2) > graph.free.size:
-            root = self.make_room(graph, root, board, Stop())
+            root = self.make_room(graph, root, board, Stop(), most=wanted)
         return graph, root
 
-    def make_room(self, graph: Graph, root: int, board: NDArray[np.uint16], stop: Stop) -> int:
-        """Give up the nodes that matter least to the root, half of them or more; the root's node."""
+    def make_room(self, graph: Graph, root: int, board: NDArray[np.uint16], stop: Stop, most: int = NEVER) -> int:
+        """Keep the nodes that matter most to the root, so many or half of all; the root's node."""
         if root == NONE:  # not even room for the root: begin anew
             graph.index.fill(NONE)
             graph.taken[0] = 0
             return int(enter(graph, self.taste, board, self.walks[0]))
-        recycle(graph, root, graph.nodes.size // 2, stop.flag)
+        recycle(graph, root, min(most, graph.nodes.size // 2), stop.flag)
         return root
 
     def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
@@ -178,18 +178,20 @@ class Hunt:
     def go_on(self) -> None:
         """One round: walks and solving in turn on one core, side by side on several, until the result is known."""
         threads, solver = self._threads(), self._solver
-        walks = max(0, min(WALKS, upper(self._limits.max_nodes) - self._visits))
+        left = max(0, upper(self._limits.max_nodes) - self._visits)
+        end, walks = self._deadline, min(WALKS, left)
+        if threads > 1:
+            end, walks = min(end, time.monotonic_ns() + SLICE_NS), -(-left // threads)
         if solver and (threads == 1 or solver.verdict):
-            solver.work(self._deadline, max(walks * SOLVER_NODES_A_WALK, FEWEST_SOLVER_NODES), self._stop)
+            nodes = max(min(WALKS, left) * SOLVER_NODES_A_WALK, FEWEST_SOLVER_NODES)
+            solver.work(self._deadline, nodes, self._stop)
         if not (solver and solver.verdict):
-            end = self._deadline
-            if threads > 1:
-                end, walks = min(end, time.monotonic_ns() + SLICE_NS), NEVER
-            jobs = self._send_helpers(threads - 1, end)
-            if self._walk(self._owner.walks[0], end, walks) == OUT_OF_ROOM:
-                wait(jobs)
+            jobs = self._send_helpers(threads - 1, end, walks)
+            why = self._walk(self._owner.walks[0], end, walks)
+            for job in jobs:
+                job.result()
+            if why == OUT_OF_ROOM:
                 self._owner.make_room(self._graph, self._root, self._board, self._stop)
-            wait(jobs)
         self._consult()
 
     def report(self, reason: StopReason | None) -> Report:
@@ -231,13 +233,13 @@ class Hunt:
         reason, _ = think(self._graph, self._owner.taste, self._board, self._root, walk, limit)
         return int(reason)
 
-    def _send_helpers(self, count: int, end: int) -> list[Future[Any]]:
+    def _send_helpers(self, count: int, end: int, walks: int) -> list[Future[Any]]:
         """Let one helper solve, if that is worth its time, and the others walk."""
         jobs: list[Future[Any]] = []
         if count and self._solver:
             jobs.append(helpers().submit(self._solver.work, end, NEVER, self._stop))
-        walks = self._owner.walks[1 : 1 + count - len(jobs)]
-        return jobs + [helpers().submit(self._walk, walk, end, NEVER) for walk in walks]
+        rooms = self._owner.walks[1 : 1 + count - len(jobs)]
+        return jobs + [helpers().submit(self._walk, room, end, walks) for room in rooms]
 
     def _lines(self, *, with_all: bool = False) -> list[Line]:
         """A line for each move, the best first; told to, it takes a look at those that the search passed over."""
@@ -254,9 +256,8 @@ class Hunt:
         """A move that nobody went down yet, after a short look of its own."""
         after = RULES.play(self._position, str(choice.column + 1)).position
         if RULES.outcome(after) is not Outcome.ONGOING:
-            return replace(
-                choice, fate=DRAW if RULES.outcome(after) is Outcome.DRAW else WIN, most_plies=1, is_exact=True
-            )
+            fate = DRAW if RULES.outcome(after) is Outcome.DRAW else WIN
+            return replace(choice, fate=fate, most_plies=1, is_exact=True)
         graph, taste, board = self._graph, self._owner.taste, board_array(after)
         node = int(enter(graph, taste, board, self._owner.walks[0]))
         if node == NONE:

@@ -1,6 +1,8 @@
 """What the searchers of Connect Four promise beyond their answers: that reports are true and change nothing."""
 
 import functools
+import subprocess
+import sys
 
 import pytest
 
@@ -100,7 +102,7 @@ def test_the_graph_alone_proves_a_draw_of_few_cells_before_long():
 
 
 def test_plain_uct_to_a_depth_ends_too():  # its lines have one move
-    assert last_of(searcher_of(method="uct"), "7x6", max_depth=1, max_seconds=0.5).stop_reason is StopReason.DEPTH
+    assert last_of(searcher_of(method="uct"), "7x6", max_depth=1, max_seconds=60).stop_reason is StopReason.DEPTH
 
 
 def test_a_search_that_is_given_up_midway_gives_its_core_back():
@@ -176,3 +178,24 @@ def test_a_solver_that_hears_the_result_finds_the_distance_and_a_move_that_takes
                 assert pair(verdict.proven) == best, (RULES.text(position), most, before)
                 if verdict.column is not None and verdict.column >= 0:
                     assert moves[verdict.column] == best, (RULES.text(position), most, before)
+
+
+def test_no_kernel_is_left_to_compile_once_the_engine_is_warm():
+    code = """
+from plyd.engines import registry
+from plyd.engines.connect4 import alpha_beta, graph, memory, uct
+registry.load("connect4").warm_up()
+kernels = (graph.enter, graph.think, memory.recycle, alpha_beta.work, uct.grow)
+print(*(len(kernel.signatures) for kernel in kernels))
+from plyd.engines.connect4.rules import RULES
+from plyd.engines.connect4.search import OPTIONS, GraphSearcher
+from plyd.engines.core.machine import Stop
+from plyd.engines.core.options import read_options
+from plyd.engines.core.search import Limits
+searcher = GraphSearcher(read_options(OPTIONS, {"memory": "8", "threads": "2"}))
+for limits in (Limits(max_nodes=60_000, max_lines=16), Limits(max_seconds=0.05)):
+    list(searcher.search(RULES.parse("12x12 #3,3"), limits, Stop()))
+print(*(len(kernel.signatures) for kernel in kernels))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["1 1 1 1 1"] * 2, done.stderr
