@@ -46,6 +46,7 @@ OPTIONS = (
         choices=("graph", "uct"),
     ),
     Option("c", "How much a search tries what it has tried little.", default=1.0, minimum=0.0, maximum=10.0),
+    Option("playouts", "Games played out from a new position.", default=PLAYOUTS, minimum=1, maximum=100),
     Option("solver", "Whether an exact solver runs beside the graph search near the end.", default=True),
     Option(
         "threads",
@@ -114,7 +115,7 @@ class GraphSearcher:
             columns, megabytes = len(position.rows[0]), int(self.options["memory"]) * (1 - TABLE_SHARE)
             self._graph = graph_for(nodes_within(megabytes, columns), columns)
             self._shape, self._table = shape, None
-            self.taste = taste_for(position, float(self.options["c"]))
+            self.taste = taste_for(position, float(self.options["c"]), int(self.options["playouts"]))
         graph = self._graph
         root = enter(graph, self.taste, board, self.walks[0])
         if root == NONE or graph.taken[0] + min(wanted, graph.nodes.size // 2) > graph.free.size:
@@ -271,7 +272,7 @@ class Hunt:
         return replace(choice, fate=fate, worth=worth, most_plies=plies + 1, is_exact=is_exact, node=node)
 
 
-def taste_for(position: Position, curiosity: float) -> Taste:
+def taste_for(position: Position, curiosity: float, playouts: int = PLAYOUTS) -> Taste:
     """What guides the choice among moves on a board of this shape."""
     lines: NDArray[np.float32] = np.zeros(256, np.float32)
     height = len(position.rows)
@@ -282,7 +283,7 @@ def taste_for(position: Position, curiosity: float) -> Taste:
     lines /= max(1.0, float(lines.max()))
     return Taste(
         np.float64(curiosity),
-        np.int64(PLAYOUTS),
+        np.int64(playouts),
         np.float64(DOUBT),
         np.array(list(WEIGHTS.values()), np.float32),
         lines,
