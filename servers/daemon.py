@@ -1,6 +1,7 @@
 """The daemon: listens, warms up, serves, and goes in good order."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -75,6 +76,8 @@ class Daemon:
             log.info("warming up %s; a first start compiles for a while", game)
             await asyncio.to_thread(engine.warm_up)
             log.info("%s is warm after %.2f s", game, time.perf_counter() - began)
+        gc.collect()
+        gc.freeze()  # what engines are made of stays: no search has to wait while it is counted
         self.runtime.set_ready()
         await self._tell_health(health_pb2.HealthCheckResponse.SERVING)
 

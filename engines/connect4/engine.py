@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from plyd.engines.connect4.memory import graph_for, recycle
+from plyd.engines.connect4.memory import enlarged, graph_for, recycle
 from plyd.engines.connect4.plain import UctSearcher
 from plyd.engines.connect4.rules import LARGEST, RULES, SMALLEST
 from plyd.engines.connect4.search import OPTIONS, GraphSearcher
@@ -40,7 +40,7 @@ class Connect4(Engine):
             searcher = self.searcher("classic", read_options(self.card.options, {"method": method}))
             for start in ("7x6", "4x4"):
                 list(searcher.search(RULES.parse(start), Limits(max_nodes=32), Stop()))
-        recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag)
+        recycle(enlarged(graph_for(nodes=2, columns=4), nodes=4), 1, 2, Stop().flag)
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:  # noqa: ARG002
         """A searcher with a memory of its own."""

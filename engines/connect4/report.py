@@ -62,13 +62,15 @@ def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> 
     return found
 
 
-def lines_of(graph: Graph, position: Position, choices: list[Choice], verdict: Verdict | None) -> list[Line]:
-    """A line for each choice, the best first."""
+def lines_of(
+    graph: Graph, position: Position, choices: list[Choice], verdict: Verdict | None, most: int
+) -> tuple[Line, ...]:
+    """Lines for the best choices, so many at most, the best first."""
     chosen = verdict.column if verdict else None
     ordered = sorted(choices, key=lambda choice: (choice.column == chosen, choice.rank), reverse=True)
     side = mover(position)
     lines = []
-    for choice in ordered:
+    for choice in ordered[:most]:
         value = _value(choice)
         if verdict and choice is ordered[0]:
             value = verdict.proven
@@ -77,7 +79,7 @@ def lines_of(graph: Graph, position: Position, choices: list[Choice], verdict: V
         score = Score(side, value, exact=isinstance(value, Proven))
         moves = (str(choice.column + 1), *follow(graph, choice.node))
         lines.append(Line(moves, score, visits=choice.visits))
-    return lines
+    return tuple(lines)
 
 
 def _value(choice: Choice) -> WinProbability | Proven:

@@ -14,7 +14,7 @@ from plyd.engines.connect4.alpha_beta import Table, table_for
 from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN, board_array
 from plyd.engines.connect4.features import WEIGHTS
 from plyd.engines.connect4.graph import OUT_OF_ROOM, Limit, Taste, Walk, enter, think, walk_for
-from plyd.engines.connect4.memory import NONE, Graph, graph_for, nodes_within, recycle
+from plyd.engines.connect4.memory import NONE, Graph, enlarged, graph_for, nodes_within, recycle
 from plyd.engines.connect4.report import Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
 from plyd.engines.connect4.rules import lines_of as lines_of_four
@@ -32,6 +32,7 @@ SOLVER_NODES_A_WALK = 60  # which take about twice as long
 FEWEST_SOLVER_NODES = 2_000  # of a round
 SLICE_NS = 15_000_000  # of a round on several cores
 REPORT_NS = 100_000_000
+ANSWER_NS = 1_000_000  # of the time, kept for the answer itself
 FEWEST_NODES = 1 << 12
 NODES_A_SECOND = 300_000  # that a core adds to the graph, at most
 TABLE_SHARE = 0.25  # of the memory, for the solver's table
@@ -85,6 +86,7 @@ class GraphSearcher:
         self.threads = int(options["threads"])
         self._shape: Position | None = None
         self._graph: Graph | None = None
+        self._most_nodes = 0
         self._table: Table | None = None
         self._solver: tuple[Position, Solver] | None = None
         self.taste: Taste
@@ -110,26 +112,32 @@ class GraphSearcher:
 
     def graph_with_room(self, position: Position, board: NDArray[np.uint16], wanted: int) -> tuple[Graph, int]:
         """The graph, with room for so many more nodes or half of all, and the position's node."""
-        shape = emptied(position)
+        shape, columns = emptied(position), len(position.rows[0])
         if self._graph is None or self._shape != shape:
-            columns, megabytes = len(position.rows[0]), int(self.options["memory"]) * (1 - TABLE_SHARE)
-            self._graph = graph_for(nodes_within(megabytes, columns), columns)
+            self._most_nodes = nodes_within(int(self.options["memory"]) * (1 - TABLE_SHARE), columns)
+            self._graph = graph_for(min(wanted, self._most_nodes), columns)
             self._shape, self._table = shape, None
             self.taste = taste_for(position, float(self.options["c"]), int(self.options["playouts"]))
-        graph = self._graph
-        root = enter(graph, self.taste, board, self.walks[0])
-        if root == NONE or graph.taken[0] + min(wanted, graph.nodes.size // 2) > graph.free.size:
-            root = self.make_room(graph, root, board, Stop(), most=wanted)
-        return graph, root
+        root = int(enter(self._graph, self.taste, board, self.walks[0]))
+        if root == NONE or self._graph.taken[0] + min(wanted, self._most_nodes // 2) > self._graph.free.size:
+            self.make_room(root, Stop(), wanted)
+            root = int(enter(self._graph, self.taste, board, self.walks[0]))
+        return self._graph, root
 
-    def make_room(self, graph: Graph, root: int, board: NDArray[np.uint16], stop: Stop, most: int = NEVER) -> int:
-        """Keep the nodes that matter most to the root, so many or half of all; the root's node."""
+    def make_room(self, root: int, stop: Stop, wanted: int = NEVER) -> Graph:
+        """The graph, larger if that is allowed; if not, only what matters most to the root is kept in it."""
+        graph = self._graph
+        assert graph is not None
+        size, taken = graph.nodes.size, int(graph.taken[0])
+        if size < self._most_nodes:
+            self._graph = enlarged(graph, min(self._most_nodes, max(2 * size, taken + wanted)))
+            return self._graph
         if root == NONE:  # not even room for the root: begin anew
             graph.index.fill(NONE)
             graph.taken[0] = 0
-            return int(enter(graph, self.taste, board, self.walks[0]))
-        recycle(graph, root, min(most, graph.nodes.size // 2), stop.flag)
-        return root
+        else:
+            recycle(graph, root, min(wanted, size // 2), stop.flag)
+        return graph
 
     def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
         """The position's solver: the one that was at work on it, or a new one."""
@@ -149,10 +157,10 @@ class Hunt:
     def __init__(self, owner: GraphSearcher, position: Position, limits: Limits, stop: Stop, began_ns: int) -> None:
         self._owner, self._position, self._limits, self._stop, self._began = owner, position, limits, stop, began_ns
         self._seconds = limits.budget_seconds()
-        self._deadline = deadline_ns(began_ns, self._seconds)
+        self._deadline = deadline_ns(began_ns, self._seconds) - ANSWER_NS
         self._board = board_array(position)
         self._cells_left = position.count(EMPTY)
-        in_time = NEVER if self._seconds is None else int(self._seconds * NODES_A_SECOND * CORES.count)
+        in_time = NEVER if self._seconds is None else int(self._seconds * NODES_A_SECOND * len(owner.walks))
         wanted = max(min(upper(limits.max_nodes), in_time), FEWEST_NODES)
         self._graph, self._root = owner.graph_with_room(position, self._board, wanted)
         self._solver: Solver | None = None
@@ -172,7 +180,7 @@ class Hunt:
             return StopReason.TIME
         if self._visits >= upper(self._limits.max_nodes) and (self._solver is None or self._solver.nodes):
             return StopReason.NODES
-        if self._limits.max_depth and len(self._lines()[0].moves) >= self._limits.max_depth:
+        if self._limits.max_depth and len(self._lines(1)[0].moves) >= self._limits.max_depth:
             return StopReason.DEPTH
         return None
 
@@ -192,16 +200,16 @@ class Hunt:
             for job in jobs:
                 job.result()
             if why == OUT_OF_ROOM:
-                self._owner.make_room(self._graph, self._root, self._board, self._stop)
+                self._graph = self._owner.make_room(self._root, self._stop)
         self._consult()
 
     def report(self, reason: StopReason | None) -> Report:
         """What is known by now."""
-        lines = self._lines(with_all=reason is not None and self._limits.max_lines > 1)
+        lines = self._lines(self._limits.max_lines, with_all=reason is not None and self._limits.max_lines > 1)
         return Report(
             score=lines[0].score,
             move=lines[0].moves[0],
-            lines=tuple(lines[: self._limits.max_lines]),
+            lines=lines,
             nodes=self._visits,
             depth=len(lines[0].moves),
             seconds=(time.monotonic_ns() - self._began) / 1e9,
@@ -242,8 +250,8 @@ class Hunt:
         rooms = self._owner.walks[1 : 1 + count - len(jobs)]
         return jobs + [helpers().submit(self._walk, room, end, walks) for room in rooms]
 
-    def _lines(self, *, with_all: bool = False) -> list[Line]:
-        """A line for each move, the best first; told to, it takes a look at those that the search passed over."""
+    def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
+        """A line for each move or so many, the best first; told to, it looks at those passed over."""
         columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
         if self._graph.nodes["degree"][self._root] == 0:  # decided at a glance
             choices = [self._looked_at(Choice(column, OPEN)) for column in columns]
@@ -251,7 +259,8 @@ class Hunt:
             choices = choices_of(self._graph, self._root, columns, self._cells_left)
             if with_all:
                 choices = [choice if choice.visits or choice.fate else self._looked_at(choice) for choice in choices]
-        return lines_of(self._graph, self._position, choices, self._solver.verdict if self._solver else None)
+        verdict = self._solver.verdict if self._solver else None
+        return lines_of(self._graph, self._position, choices, verdict, most)
 
     def _looked_at(self, choice: Choice) -> Choice:
         """A move that nobody went down yet, after a short look of its own."""
