@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import version
+from typing import ClassVar
 
 import click
 
@@ -25,15 +27,17 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group whose commands are named by module, so that `plyd solve` never waits for what `plyd serve` needs."""
 
+    places: ClassVar[Mapping[str, str]] = COMMANDS
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Every command, in the order a newcomer meets them."""
-        return list(COMMANDS)
+        return list(self.places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of that name."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.places:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
+        module, _, name = self.places[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 

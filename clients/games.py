@@ -1,8 +1,8 @@
 """The games of `plyd play`, each a command in a module of its own."""
 
-from importlib import import_module
-
 import click
+
+from plyd.clients.cli import LazyGroup
 
 COMMANDS = {
     "2048": "plyd.clients.play:tiles",
@@ -11,20 +11,10 @@ COMMANDS = {
 }
 
 
-class Games(click.Group):
-    """A group with a command for each game, loaded when it is used."""
+class Games(LazyGroup):
+    """A group with a command for each game."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Every game, tile games first."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of a game."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
+    places = COMMANDS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Let the game stand behind its options, too."""
