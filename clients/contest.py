@@ -8,7 +8,7 @@ from typing import Self
 
 from plyd.clients.client import Game
 from plyd.clients.contender import BadMatch
-from plyd.clients.core import ANSWER_SECONDS, Report
+from plyd.clients.core import ANSWER_SECONDS, WINNERS, Report
 from plyd.clients.errors import Cancelled, InvalidRequest, Overloaded, PlydError, Unavailable
 from plyd.clients.openings import ONGOING, PLAYERS, Fixture, Opening
 from plyd.clients.players import Player, Players, thinking
@@ -20,7 +20,6 @@ PATIENT_SECONDS = 600.0  # for a move without a limit of time
 GRACE_SECONDS = 0.05  # beyond the clock, for the way there and back
 WATCH_SECONDS = 0.2  # between two looks at who is overdue
 PROVEN = {search_pb2.RESULT_WIN: 1.0, search_pb2.RESULT_DRAW: 0.5, search_pb2.RESULT_LOSS: 0.0}
-WINNERS = {position_pb2.OUTCOME_PLAYER_ONE_WINS: PLAYERS[0], position_pb2.OUTCOME_PLAYER_TWO_WINS: PLAYERS[1]}
 
 
 class Forfeit(Exception):

@@ -14,6 +14,11 @@ Report = search_pb2.Report
 State = position_pb2.State
 Position = position_pb2.Position
 
+WINNERS: dict[int, int] = {
+    position_pb2.OUTCOME_PLAYER_ONE_WINS: position_pb2.SIDE_PLAYER_ONE,
+    position_pb2.OUTCOME_PLAYER_TWO_WINS: position_pb2.SIDE_PLAYER_TWO,
+}  # the side that an outcome is a win for
+
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.max_send_message_length", 64 << 20),

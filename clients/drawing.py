@@ -8,10 +8,6 @@ from plyd.clients.core import Report, State
 from plyd.v1 import position_pb2, search_pb2
 
 STONES: dict[int, str] = {position_pb2.SIDE_PLAYER_ONE: "x", position_pb2.SIDE_PLAYER_TWO: "o"}
-WINNERS: dict[int, int] = {
-    position_pb2.OUTCOME_PLAYER_ONE_WINS: position_pb2.SIDE_PLAYER_ONE,
-    position_pb2.OUTCOME_PLAYER_TWO_WINS: position_pb2.SIDE_PLAYER_TWO,
-}
 COLOURS = {"x": "red", "o": "yellow"}
 MOST_MOVES = 12  # of a line of play; what comes later is seldom played
 TWO_PARTS = re.compile(r"([A-Za-z]+|\d+(?=\D))\W?(\d+)")  # a move that names column and row: h8, or 8,8

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from plyd.clients.client import EngineClient, Game
-from plyd.clients.core import Report, Thinking
-from plyd.clients.drawing import STONES, WINNERS, Labels, draw, other, report_words
+from plyd.clients.core import WINNERS, Report, Thinking
+from plyd.clients.drawing import STONES, Labels, draw, other, report_words
 from plyd.clients.errors import InvalidRequest, PlydError, Unavailable
 from plyd.clients.private import PrivateDaemon
 from plyd.v1 import position_pb2

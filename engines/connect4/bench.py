@@ -7,15 +7,15 @@ from functools import partial
 
 from plyd.engines.connect4.alpha_beta import table_for
 from plyd.engines.connect4.board import board_array
-from plyd.engines.connect4.plain import UctSearcher
+from plyd.engines.connect4.engine import Connect4
 from plyd.engines.connect4.playout import many_playouts
 from plyd.engines.connect4.rules import RULES
-from plyd.engines.connect4.search import OPTIONS, GraphSearcher, taste_for
+from plyd.engines.connect4.search import OPTIONS, taste_for
 from plyd.engines.connect4.solver import Solver
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.figures import Figure
 from plyd.engines.core.machine import NEVER, Stop
-from plyd.engines.core.options import OptionValue
+from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits
 
 GAME = "connect4"
@@ -45,8 +45,7 @@ def figures() -> Iterator[Figure]:
 
 def _pace(start: str, **options: OptionValue) -> float:
     """Simulations a second from an empty board."""
-    settings = {option.name: option.default for option in OPTIONS} | options
-    searcher = GraphSearcher(settings) if settings["method"] == "graph" else UctSearcher(settings)
+    searcher = Connect4().searcher("classic", read_options(OPTIONS, {}) | options)
     *_, last = searcher.search(RULES.parse(start), Limits(max_seconds=SECONDS), Stop())
     return last.nodes / last.seconds
 

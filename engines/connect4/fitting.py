@@ -17,6 +17,7 @@ from plyd.engines.connect4.features import WEIGHTS, look_at_all
 from plyd.engines.connect4.rules import RULES, Position
 from plyd.engines.connect4.search import OPTIONS, GraphSearcher, taste_for
 from plyd.engines.core.machine import Stop
+from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits
 
@@ -50,7 +51,7 @@ def collect(chance: random.Random, seconds: float, nodes: int) -> tuple[NDArray[
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         position = opening(chance)
-        settings = {option.name: option.default for option in OPTIONS} | {"solver": False}
+        settings = read_options(OPTIONS, {"solver": "false"})
         players = [GraphSearcher(settings | {"seed": chance.randrange(1 << 30)}) for _ in range(2)]
         through = taste_for(position, 1.0).lines
         while RULES.outcome(position) is Outcome.ONGOING:

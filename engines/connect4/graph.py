@@ -9,8 +9,8 @@ A node is a position, whichever moves led to it; an edge is a move. Values are f
 `own` is the result of the node's playout. Since a node's value is made anew from its edges each time, positions that
 several lines reach count for all of them, and two threads that write at once do no lasting harm.
 
-What is certain is certain: a node knows a WIN, LOSS or DRAW, and an edge that loses is never walked again. Moves that
-hand the other side a win at once have no edge.
+What is certain is certain: a node knows a WIN, LOSS or DRAW, and an edge whose result is certain is never walked again.
+Moves that hand the other side a win at once have no edge.
 """
 
 from math import exp, sqrt

@@ -15,7 +15,7 @@ from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN, boa
 from plyd.engines.connect4.features import WEIGHTS
 from plyd.engines.connect4.graph import OUT_OF_ROOM, Limit, Taste, Walk, enter, think, walk_for
 from plyd.engines.connect4.memory import NONE, Graph, enlarged, graph_for, nodes_within, recycle
-from plyd.engines.connect4.report import Choice, choices_of, lines_of, visits_of
+from plyd.engines.connect4.report import RESULTS, Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
 from plyd.engines.connect4.rules import lines_of as lines_of_four
 from plyd.engines.connect4.solver import Solver
@@ -60,7 +60,6 @@ OPTIONS = (
     Option("memory", "Megabytes that a search may use.", default=512, minimum=8, maximum=65536),
     Option("seed", "Of the playouts' chance.", default=0, minimum=0, maximum=2**31 - 1),
 )
-RESULTS = {WIN: Result.WIN, DRAW: Result.DRAW, LOSS: Result.LOSS}
 
 
 def over(position: Position) -> Report | None:
