@@ -219,6 +219,7 @@ class AsyncGame:
     def __init__(self, stub: Any, settings: Settings) -> None:
         self._settings = settings
         self._stream = stub.Play()
+        self._sending = asyncio.Lock()
         self._last_id = 0
         self._heard_id = 0
 
@@ -267,7 +268,8 @@ class AsyncGame:
         self._last_id += 1
         number = self._last_id
         with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):  # the reply says why it ended
-            await self._stream.write(engine_pb2.PlayRequest(id=number, **command))
+            async with self._sending:
+                await self._stream.write(engine_pb2.PlayRequest(id=number, **command))
         return number
 
     async def _reply(self, number: int) -> engine_pb2.PlayResponse:

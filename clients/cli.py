@@ -16,6 +16,7 @@ COMMANDS = {
     "solve": "plyd.clients.solve:solve",
     "play": "plyd.clients.play:play",
     "match": "plyd.clients.match:match",
+    "gomocup": "plyd.clients.gomocup:gomocup",
     "arena": "plyd.clients.arena:arena",
     "train": "plyd.engines.train:train",
     "models": "plyd.models.cli:models",

@@ -8,6 +8,7 @@ COMMANDS = {
     "2048": "plyd.clients.play:tiles",
     "2584": "plyd.clients.play:tiles",
     "connect4": "plyd.clients.person:connect4",
+    "gomoku": "plyd.clients.person:gomoku",
 }
 
 

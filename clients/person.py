@@ -1,4 +1,4 @@
-"""`plyd play connect4`: a person against an engine, in a terminal or through a pipe. The rules are the daemon's."""
+"""`plyd play connect4` and `plyd play gomoku`: a person against an engine. The rules are the daemon's."""
 
 import contextlib
 import io
@@ -18,6 +18,7 @@ from plyd.clients.private import PrivateDaemon
 from plyd.v1 import position_pb2
 
 MOVE_MS = 1000
+MOST_LISTED = 20  # moves that help names one by one
 FIRST_SECONDS = 1.0  # for a daemon to be there at all
 COMMANDS = {
     "undo": "take back your last move, and the engine's answer",
@@ -93,7 +94,37 @@ def connect4(size: str | None, forbidden: str | None, start: str | None, **optio
     run("connect4", start, options)
 
 
-def run(game: str, start: str, options: dict[str, Any]) -> None:
+@click.command(short_help="Gomoku against the engine.")
+@click.option("--size", type=click.IntRange(5, 20), metavar="N", help="Rows and columns, 5 to 20.  [default: 15]")
+@click.option(
+    "--variant",
+    type=click.Choice(["freestyle", "standard"]),
+    default="freestyle",
+    show_default=True,
+    help="Five or more in a row win, or exactly five.",
+)
+@click.option("--start", metavar="TEXT", help='Begin here instead: rows from the top, "...../...../..x../..o../.....".')
+@shared_options
+def gomoku(size: int | None, variant: str, start: str | None, **options: Any) -> None:
+    """Play Gomoku against the engine. x moves first; a move is a column's letter and a row's number, such as h8.
+
+    The engine tells with each of its moves how it sees the game, how much it searched, and the play it expects.
+
+    Other things to say: undo, hint, swap, new, board, help, quit. What is typed may come through a pipe as well; the
+    answers are the same, without colours. What makes no sense is told on stderr and passed over.
+
+    \b
+    plyd play gomoku
+    plyd play gomoku --size 19 --variant standard --first engine --move-time 3000
+    plyd play gomoku --watch --move-time 200
+    """
+    if start is not None and size is not None:
+        raise click.UsageError("--start says what --size would say")
+    size = size or 15
+    run("gomoku", start if start is not None else f"{size}x{size}", options, variant)
+
+
+def run(game: str, start: str, options: dict[str, Any], variant: str = "") -> None:
     """Play until the person leaves."""
     connect = options["connect"]
     if connect == "":
@@ -108,7 +139,7 @@ def run(game: str, start: str, options: dict[str, Any]) -> None:
             target = connect if connect is not None else stack.enter_context(PrivateDaemon(game)).target
             with EngineClient(target, game, retry_seconds=FIRST_SECONDS) as client:
                 client.describe()  # is anybody there?
-            client = stack.enter_context(EngineClient(target, game))
+            client = stack.enter_context(EngineClient(target, game, variant))
             stack.enter_context(contextlib.closing(Evening(client, wanted))).run()
     except PlydError as error:
         raise click.ClickException(str(error)) from None
@@ -216,8 +247,10 @@ class Evening:
         self._show()
 
     def _help(self) -> None:
-        moves = " ".join(legal.move for legal in self._game.state.legal_moves)
-        say(f"a move: {moves}" if moves else "the game is over")
+        moves = [legal.move for legal in self._game.state.legal_moves]
+        if len(moves) > MOST_LISTED:
+            moves = [*moves[:3], "...", *moves[-3:]]
+        say(f"a move: {' '.join(moves)}" if moves else "the game is over")
         say("\n".join(f"{name:6} {does}" for name, does in COMMANDS.items()))
 
     def _show(self) -> None:

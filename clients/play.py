@@ -56,6 +56,7 @@ def play() -> None:
     plyd play 2584 --read games.rec
     plyd play 2584 --evil --move-time 10 --connect 127.0.0.1:25841 --games 5
     plyd play connect4 --size 9x9 --first engine
+    plyd play gomoku --size 15 --first engine
     """
 
 

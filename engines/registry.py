@@ -13,6 +13,7 @@ ENGINES = {
     "2584": "plyd.engines.fibonacci_4x4.engine:Fibonacci4x4",
     "2048": "plyd.engines.game_2048.engine:Game2048",
     "connect4": "plyd.engines.connect4.engine:Connect4",
+    "gomoku": "plyd.engines.gomoku.engine:Gomoku",
 }
 
 

@@ -1,15 +1,18 @@
-"""`plyd train`: teach a network a tile game by having it play."""
+"""`plyd train`: teach a network a game by having it play: the tile games here, Gomoku in a file of its own."""
 
 import os
 import shlex
 import signal
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from plyd.engines.gomoku.train_cli import gomoku
 
 if TYPE_CHECKING:
     from plyd.engines.tiles.game import TileGame
@@ -21,8 +24,12 @@ RATES = {"tc": 1.0, "td": 0.1, "lab": 0.1}
 TRACES = {"tc": 0.5, "td": 0.5, "lab": 0.0}
 
 
-@click.command(short_help="Train a network for 2048 or 2584.")
-@click.argument("game", type=click.Choice(list(GAMES)))
+@click.group(short_help="Train a network for 2048, 2584 or Gomoku.")
+def train() -> None:
+    """Train a network to play a game by playing it."""
+
+
+@click.command()
 @click.option("--variant", default="classic", show_default=True, help="classic; for 2584 also hard (75% 1, 25% 3).")
 @click.option(
     "--network",
@@ -58,8 +65,8 @@ TRACES = {"tc": 0.5, "td": 0.5, "lab": 0.0}
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/GAME-VARIANT-NETWORK]")
 @click.option("--save-every", type=click.FloatRange(0), default=10.0, show_default=True, help="Minutes.")
 @click.option("--plot", is_flag=True, help="Draw the learning curve to curve.png in the run's folder.")
-def train(game: str, variant: str, network: str, **settings: Any) -> None:
-    """Train a network to play GAME by playing it, on all cores, until told to stop.
+def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
+    """Train a network to play a tile game by playing it, on all cores, until told to stop.
 
     Prints the lab's statistics for every 1000 games. Ctrl-C saves and stops; the same command goes on from there, and
     after a crash from the last checkpoint. The method may change from one time to the next, the network may not.
@@ -95,6 +102,18 @@ def train(game: str, variant: str, network: str, **settings: Any) -> None:
         raise click.ClickException(f"{error.strerror}: {error.filename}") from None
     except MemoryError:
         raise click.ClickException(f"network {network} needs more memory than there is; try a smaller --cap") from None
+
+
+def trainer_of(game: str) -> click.Command:
+    """The command for one of the tile games."""
+    assert train_tiles.callback
+    callback = partial(train_tiles.callback, game)
+    short = f"Train a network for {game}."
+    return click.Command(game, callback=callback, params=train_tiles.params, help=train_tiles.help, short_help=short)
+
+
+for command in (*(trainer_of(game) for game in GAMES), gomoku):
+    train.add_command(command)
 
 
 def run(trainer: "Trainer", settings: dict[str, Any]) -> None:

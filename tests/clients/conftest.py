@@ -104,6 +104,22 @@ def connect4():
 
 
 @pytest.fixture(scope="session")
+def gomoku():
+    """The address of a daemon of Gomoku for the whole run."""
+    daemon = Daemon(game="gomoku")
+    yield daemon.address
+    daemon.close()
+
+
+@pytest.fixture(scope="session")
+def spare_gomoku():
+    """A daemon of Gomoku to be killed, stopped and started again."""
+    daemon = Daemon(game="gomoku")
+    yield daemon
+    daemon.close()
+
+
+@pytest.fixture(scope="session")
 def narrow_daemon():
     """The address of a daemon that takes one search and one game at a time, and lets nobody wait."""
     daemon = Daemon("--slots", "1", "--queue", "0", "--sessions", "1")

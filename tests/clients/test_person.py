@@ -1,4 +1,4 @@
-"""`plyd play connect4`: what a person types, and what stands on the screen then."""
+"""`plyd play connect4` and `gomoku`: what a person types, and what stands on the screen then."""
 
 import os
 import pty
@@ -203,6 +203,83 @@ def test_a_daemon_that_was_away_is_told_the_game(play, monkeypatch):
     assert [stones(board) for board in boards(done.stdout)] == [0, 2, 4, 2]
 
 
+# Gomoku
+
+
+@pytest.fixture
+def gomoku_game(gomoku):
+    """Type lines to `plyd play gomoku`; the result of the program."""
+
+    def play(*lines, options=()):
+        arguments = ["play", "gomoku", "--connect", gomoku, "--move-time", "30"]
+        typed = "".join(f"{line}\n" for line in lines)
+        return CliRunner().invoke(main, [*arguments, *options], input=typed, prog_name="plyd")
+
+    return play
+
+
+def points(text):
+    """The rows of every board of Gomoku that was drawn, without their numbers."""
+    rows = re.findall(r"^ ?\d{1,2}((?:[ (][.xo#][ )]?)+)$", text, re.MULTILINE)
+    return [re.sub(r"[ ()]", "", row) for row in rows]
+
+
+def test_coordinates_stand_along_the_edges_of_a_gomoku_board(gomoku_game):
+    done = gomoku_game("quit")
+    assert (done.exit_code, done.stderr) == (0, "")
+    head, *rows, prompt = done.stdout.splitlines()
+    assert head == "   " + "  ".join("abcdefghijklmno")
+    assert rows == [f"{row:2}" + " . " * 14 + " ." for row in range(15, 0, -1)]
+    assert prompt == "you, x: quit"
+
+
+def test_a_round_of_gomoku_and_taking_it_back(gomoku_game):
+    done = gomoku_game("B4", "undo", "help", "quit", options=["--size", "5"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    rows = points(done.stdout)
+    assert rows[:5] == rows[10:15] == ["....."] * 5
+    assert rows[6][1] == "x"
+    assert "".join(rows[5:10]).count("o") == 1
+    assert re.search(r"^engine, o: [a-e][1-5]  \(.+, [\d,]+ nodes, ", done.stdout, re.MULTILINE)
+    assert "\na move: a5 b5 c5 ... c1 d1 e1\n" in done.stdout
+
+
+@pytest.mark.parametrize(("variant", "end"), [("freestyle", "you, x wins"), ("standard", "engine, o: ")])
+def test_the_variant_says_whether_six_in_a_row_win(gomoku_game, variant, end):
+    start = "xxx.xx/oo.oo./....o./....../....../......"
+    done = gomoku_game("d6", "quit", options=["--start", start, "--variant", variant])
+    assert points(done.stdout)[6] == "xxxxxx"
+    assert end in done.stdout.split("d6\n", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("f5", 'unknown move "f5"; moves are points, a1 to e5; or type help'),
+        ("c3", 'illegal move "c3": a stone, x, is there; moves are empty points; or type help'),
+        ("a1", 'illegal move "a1": a blocked point is there; moves are empty points; or type help'),
+    ],
+)
+def test_a_move_that_is_none(gomoku_game, typed, message):
+    done = gomoku_game(typed, "quit", options=["--start", "...../...../..x../.o.../#...."])
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--size", "4"], 2, "4 is not in the range 5<=x<=20"),
+        (["--size", "5", "--start", "5x5"], 2, "--start says what --size would say"),
+        (["--start", "5x6"], 1, "boards are square"),
+        (["--variant", "renju"], 2, "'renju' is not one of 'freestyle', 'standard'"),
+    ],
+)
+def test_wrong_usage_of_gomoku(gomoku_game, options, status, message):
+    done = gomoku_game(options=options)
+    assert (done.exit_code, done.stdout) == (status, "")
+    assert message in done.stderr
+
+
 # Usage
 
 
@@ -242,7 +319,7 @@ def test_a_private_daemon(plyd):
 
 def test_every_game_is_listed():
     told = CliRunner().invoke(main, ["play", "--help"]).stdout
-    for game in ("2048", "2584", "connect4"):
+    for game in ("2048", "2584", "connect4", "gomoku"):
         assert re.search(rf"^  {game}  +\S", told, re.MULTILINE)
 
 

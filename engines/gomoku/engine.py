@@ -1,0 +1,83 @@
+"""Gomoku as an engine: the card it shows, the searchers it makes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from plyd.engines.core.engine import Capability, Card, Engine
+from plyd.engines.core.errors import BadModel
+from plyd.engines.core.machine import Stop
+from plyd.engines.core.options import Option, OptionValue, read_options
+from plyd.engines.core.search import Limits, Searcher
+from plyd.engines.gomoku.growing import CURIOSITY
+from plyd.engines.gomoku.inference import load_network, shipped_network
+from plyd.engines.gomoku.mcts import MctsSearcher
+from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST
+from plyd.engines.gomoku.search import NegaScoutSearcher
+
+OPTIONS = (
+    Option(
+        "engine",
+        "mcts is a tree search that the network leads; negascout alpha-beta over learned patterns.",
+        default="mcts",
+        choices=("mcts", "negascout"),
+    ),
+    Option("c", "mcts: how much it tries what it has tried little.", default=CURIOSITY, minimum=0.0, maximum=10.0),
+    Option(
+        "threads",
+        "Cores for a search, at most; 0 for all that no other search needs, and one for a search with a node limit, "
+        "so that its answer can be had again.",
+        default=0,
+        minimum=0,
+        maximum=64,
+    ),
+    Option("memory", "Megabytes that a search may use.", default=256, minimum=8, maximum=65536),
+)
+
+
+class Gomoku(Engine):
+    """Keeps what it found out from move to move."""
+
+    variants = RULES
+
+    def __init__(self, files: Mapping[str, Path] | None = None) -> None:
+        ships, own = load_network(shipped_network()), {}
+        for variant, path in (files or {}).items():
+            if variant not in RULES:
+                raise BadModel(f"{path} is for the variant {variant!r}; variants are {', '.join(RULES)}")
+            own[variant] = load_network(path)
+        self._networks = {variant: own.get(variant, ships) for variant in RULES}
+        self.card = replace(CARD, models={variant: model for variant, (_, model) in self._networks.items()})
+
+    def warm_up(self) -> None:
+        """Run each kernel once."""
+        for variant, rules in RULES.items():
+            searcher = NegaScoutSearcher(rules, read_options(OPTIONS, {}))
+            for limits in (Limits(max_nodes=2000), Limits(max_seconds=0.05)):
+                list(searcher.search(rules.start(), limits, Stop()))
+            MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {})).warm_up()
+
+    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
+        """A searcher with a memory of its own."""
+        if options["engine"] == "mcts":
+            return MctsSearcher(RULES[variant], self._networks[variant][0], options)
+        return NegaScoutSearcher(RULES[variant], options)
+
+
+CARD = Card(
+    game="gomoku",
+    title="Gomoku",
+    summary="MCTS led by a network, or NegaScout over learned patterns; both search for wins by force.",
+    position_notation="The size of an empty board, or the rows from the top, x and o for stones, . empty, # blocked; "
+    "x moves first, and where the stones do not tell who is to move, that follows the rows.",
+    position_examples=("15x15", "20x20", "...../...../..x../..o../....."),
+    move_notation="A column's letter and a row's number, from a1 at the bottom left.",
+    move_examples=("h8", "a1"),
+    node_meaning="a position the search went through; of mcts, a walk down the tree",
+    min_rows=SMALLEST,
+    max_rows=LARGEST,
+    min_columns=SMALLEST,
+    max_columns=LARGEST,
+    options=OPTIONS,
+    capabilities=frozenset({Capability.MEMORY}),
+)

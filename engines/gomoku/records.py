@@ -1,0 +1,52 @@
+"""Games in a file: one JSON object a line, as our own programs play and learn from them.
+
+    {"size": 15, "variant": "freestyle", "opening": 5, "moves": "h8 i9 g7 ...", "result": 1}
+
+`opening` moves were made at random, the rest by a player; `result` is 1 if the first player won, -1 if the second did,
+0 for a draw.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from plyd.engines.core.errors import BadPosition, quoted
+from plyd.engines.gomoku.rules import LARGEST, SMALLEST
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One game."""
+
+    size: int
+    variant: str
+    opening: int
+    moves: tuple[str, ...]
+    result: int
+
+    def text(self) -> str:
+        """The game's line."""
+        return json.dumps({**asdict(self), "moves": " ".join(self.moves)})
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """The games of a file. A last line that was cut off is left out."""
+    with path.open() as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith("\n"):
+                return
+            try:
+                read = json.loads(line)
+                record = Record(
+                    int(read["size"]),
+                    str(read["variant"]),
+                    int(read["opening"]),
+                    tuple(read["moves"].split()),
+                    int(read["result"]),
+                )
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise BadPosition(f"line {number} of {path} is not a game: {quoted(line.strip())}") from error
+            if not SMALLEST <= record.size <= LARGEST or record.result not in (-1, 0, 1):
+                raise BadPosition(f"line {number} of {path} has size {record.size} and result {record.result}")
+            yield record

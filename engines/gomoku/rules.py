@@ -1,0 +1,226 @@
+"""The rulebook of Gomoku, in slow, obvious Python: square boards from 5 to 20, freestyle and standard.
+
+A position is written as its rows, the top one first: `x` and `o` for stones, `.` for an empty point, `#` for one where
+nobody may play. An empty board has a short name, its size:
+
+    5x5   =   ...../...../...../...../.....
+
+`x` moves first, so as a rule the stones say who is to move: `x` if there are as many of both, else `o`. Where it is the
+other's turn, or the stones say nothing (a board set up by hand), the mover stands behind the rows: `..x../.../... x`.
+
+A move is a column's letter and a row's number, from `a1` at the bottom left: `h8` is the middle of 15x15.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from plyd.engines.core.errors import BadMove, BadPosition, quoted
+from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
+
+SMALLEST, LARGEST = 5, 20
+EMPTY, BLOCKED = ".", "#"
+STONES = {Side.PLAYER_ONE: "x", Side.PLAYER_TWO: "o"}
+SIDES = {stone: side for side, stone in STONES.items()}
+WINS = {Side.PLAYER_ONE: Outcome.PLAYER_ONE_WINS, Side.PLAYER_TWO: Outcome.PLAYER_TWO_WINS}
+LETTERS = "abcdefghijklmnopqrst"
+FORM = (
+    f'expected a size such as "15x15" ({SMALLEST} to {LARGEST}), or the rows from the top, '
+    '"...../...../..x../..o../.....", perhaps with who is to move behind them, " x" or " o"'
+)
+MAX_TEXT = 512
+SHORT = re.compile(r"\s*(?P<columns>\d{1,4})x(?P<rows>\d{1,4})\s*", re.ASCII)
+MOVE = re.compile(r"(?P<column>[a-t])(?P<row>[1-9][0-9]?)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The rows of a board from the top, each a string of points, and the stone of who is to move."""
+
+    rows: tuple[str, ...]
+    mover: str
+
+    @property
+    def size(self) -> int:
+        """Rows, and columns."""
+        return len(self.rows)
+
+    def count(self, cell: str) -> int:
+        """How many points of a kind there are."""
+        return sum(row.count(cell) for row in self.rows)
+
+
+class GomokuRules:
+    """Five in a row wins, a full board draws."""
+
+    def __init__(self, summary: str, *, exactly_five: bool) -> None:
+        self.summary = summary
+        self.exactly_five = exactly_five
+
+    def start(self) -> Position:
+        """The empty board of tournaments."""
+        return empty_board(15)
+
+    def parse(self, text: str) -> Position:
+        """The position that a text names."""
+        if len(text) > MAX_TEXT:
+            raise BadPosition(f"{len(text)} characters in {quoted(text)}; at most {MAX_TEXT}: {FORM}")
+        if short := SHORT.fullmatch(text):
+            columns, rows = int(short["columns"]), int(short["rows"])
+            _check_size(columns, rows, text)
+            return empty_board(rows)
+        board, _, mover = text.strip().partition(" ")
+        if "/" not in board or mover not in ("", "x", "o"):
+            raise BadPosition(f"cannot read {quoted(text)}; {FORM}")
+        rows_of_text = tuple(board.split("/"))
+        _check_rows(rows_of_text, text)
+        position = Position(rows_of_text, mover or _mover_by_count(rows_of_text, text))
+        self._check_end(position, text)
+        return position
+
+    def text(self, position: Position) -> str:
+        """A size for an empty board, the rows for any other; who is to move where the stones do not say so."""
+        if position == empty_board(position.size):
+            return f"{position.size}x{position.size}"
+        lead = position.count("x") - position.count("o")
+        said = {0: "x", 1: "o"}.get(lead)
+        return "/".join(position.rows) + ("" if said == position.mover else f" {position.mover}")
+
+    def to_move(self, position: Position) -> Side | None:
+        """Whose turn it is, or None if the game is over."""
+        return SIDES[position.mover] if self.outcome(position) is Outcome.ONGOING else None
+
+    def outcome(self, position: Position) -> Outcome:
+        """How the game stands."""
+        return outcome_of(position, self.exactly_five)
+
+    def legal_moves(self, position: Position) -> list[Move]:
+        """The empty points, each with its cell."""
+        if self.outcome(position) is not Outcome.ONGOING:
+            return []
+        size = position.size
+        points = ((row, column) for row in range(size) for column in range(size))
+        return [
+            Move(move_at(row, column, size), cell=row * size + column)
+            for row, column in points
+            if position.rows[row][column] == EMPTY
+        ]
+
+    def play(self, position: Position, move: str) -> Step:
+        """The position after a stone is put on a point."""
+        if self.outcome(position) is not Outcome.ONGOING:
+            raise BadMove(f"illegal move {quoted(move)}: the game is over")
+        row, column = point_of(move, position.size)
+        cells = position.rows[row]
+        if cells[column] != EMPTY:
+            raise BadMove(f"illegal move {quoted(move)}: {describe(cells[column])} is there; moves are empty points")
+        filled = cells[:column] + position.mover + cells[column + 1 :]
+        rows = (*position.rows[:row], filled, *position.rows[row + 1 :])
+        return Step(Position(rows, other(position.mover)), 0.0)
+
+    def board(self, position: Position) -> Board:
+        """The board as a person sees it."""
+        cells = tuple("" if cell == EMPTY else cell for row in position.rows for cell in row)
+        return Board(position.size, position.size, cells)
+
+    def picture(self, position: Position) -> str:
+        """The board drawn in plain text."""
+        return grid(self.board(position))
+
+    def _check_end(self, position: Position, text: str) -> None:
+        """A five ends the game, so it can only be of who moved last."""
+        winners = [stone for stone in STONES.values() if has_five(position.rows, stone, self.exactly_five)]
+        if not winners or winners == [other(position.mover)]:
+            return
+        who = "both have" if len(winners) == 2 else f"{winners[0]} has"
+        raise BadPosition(f"{who} five in {quoted(text)}, but {other(position.mover)} moved last")
+
+
+def empty_board(size: int) -> Position:
+    """A board with no stone on it."""
+    return Position((EMPTY * size,) * size, "x")
+
+
+def other(stone: str) -> str:
+    """The other player's stone."""
+    return "o" if stone == "x" else "x"
+
+
+def move_at(row: int, column: int, size: int) -> str:
+    """The text of a move, by row from the top and column from the left."""
+    return f"{LETTERS[column]}{size - row}"
+
+
+def point_of(move: str, size: int) -> tuple[int, int]:
+    """The row from the top and the column of a move's text."""
+    found = MOVE.fullmatch(move)
+    if not found or LETTERS.index(found["column"]) >= size or int(found["row"]) > size:
+        raise BadMove(f"unknown move {quoted(move)}; moves are points, a1 to {LETTERS[size - 1]}{size}")
+    return size - int(found["row"]), LETTERS.index(found["column"])
+
+
+def describe(cell: str) -> str:
+    """What stands on a point, in words."""
+    return "a blocked point" if cell == BLOCKED else f"a stone, {cell},"
+
+
+@lru_cache(maxsize=1024)  # asked several times of each position on its way
+def outcome_of(position: Position, exactly_five: bool) -> Outcome:
+    """How the game stands."""
+    for side, stone in STONES.items():
+        if has_five(position.rows, stone, exactly_five):
+            return WINS[side]
+    return Outcome.ONGOING if position.count(EMPTY) else Outcome.DRAW
+
+
+def has_five(rows: tuple[str, ...], stone: str, exactly_five: bool) -> bool:
+    """Whether five stones of a kind stand in line anywhere: no more than five, if told so."""
+    lines = " ".join(lines_of(rows))
+    if exactly_five:
+        return re.search(f"(?<!{stone}){stone}{{5}}(?!{stone})", lines) is not None
+    return stone * 5 in lines
+
+
+def lines_of(rows: tuple[str, ...]) -> list[str]:
+    """Every row, column and diagonal of a board."""
+    columns = ["".join(cells) for cells in zip(*rows, strict=True)]
+    falling, rising = _diagonals(rows), _diagonals(rows[::-1])
+    return [*rows, *columns, *falling, *rising]
+
+
+def _diagonals(rows: tuple[str, ...]) -> list[str]:
+    """The diagonals that fall from left to right."""
+    size = len(rows)
+    starts = [(0, column) for column in range(size)] + [(row, 0) for row in range(1, size)]
+    return ["".join(rows[row + i][column + i] for i in range(size - max(row, column))) for row, column in starts]
+
+
+def _check_size(columns: int, rows: int, text: str) -> None:
+    if columns != rows:
+        raise BadPosition(f"{columns} columns and {rows} rows in {quoted(text)}; boards are square")
+    if not SMALLEST <= rows <= LARGEST:
+        raise BadPosition(f"{rows} rows in {quoted(text)}; allowed is {SMALLEST} to {LARGEST}")
+
+
+def _check_rows(rows: tuple[str, ...], text: str) -> None:
+    for row in rows:
+        for cell in row:
+            if cell not in ".xo#":
+                raise BadPosition(f"unknown point {cell!r} in {quoted(row)}; points are . x o #")
+        if len(row) != len(rows[0]):
+            raise BadPosition(f"rows of different length in {quoted(text)}: {quoted(rows[0])} and {quoted(row)}")
+    _check_size(len(rows[0]), len(rows), text)
+
+
+def _mover_by_count(rows: tuple[str, ...], text: str) -> str:
+    first, second = (sum(row.count(stone) for row in rows) for stone in "xo")
+    if first - second not in (0, 1):
+        raise BadPosition(
+            f"{first} x and {second} o in {quoted(text)}: say who is to move, as in {quoted(text.strip() + ' x')}"
+        )
+    return "x" if first == second else "o"
+
+
+FREESTYLE = GomokuRules("five or more stones in a row, column or diagonal win", exactly_five=False)
+STANDARD = GomokuRules("exactly five stones in a row, column or diagonal win; six or more do not", exactly_five=True)
+RULES = {"freestyle": FREESTYLE, "standard": STANDARD}
