@@ -316,7 +316,8 @@ def _list_moves(
             score = 1 << 28
         r.scores[i] = score
     r.frame[f + LISTED] = end - start
-    r.frame[f + END] = end - start if ply == 0 else min(end - start, taste.width + 2 * np.int64(r.frame[f + DEPTH]))
+    width = taste.width + 2 * np.int64(r.frame[f + DEPTH])
+    r.frame[f + END] = end - start if ply == 0 or fives or threats else min(end - start, width)
 
 
 @njit(nogil=True)

@@ -49,6 +49,7 @@ SLICE_NS, SLICE_NODES = 15_000_000, 4_000
 ANSWER_NS = 1_000_000  # of the time, kept for the answer itself
 FEWEST_ENTRIES, ENTRIES_A_SECOND = 1 << 16, 1_500_000  # of the table
 WINDOW = 80  # about the last value, at first
+PROOF_SLOTS = 1 << 18  # positions the threat prover remembers
 PROOF_NODES = 4_000  # of a turn of the threat prover
 PROOF_SHARE = 0.15  # of the time or the nodes, at most
 
@@ -106,7 +107,7 @@ class NegaScoutSearcher:
         self.rules, self.options = rules, options
         self.threads = int(options["threads"])
         self.workers = [Worker(rules) for _ in range(max(self.threads, CORES.count))]
-        self.proof, self._spare = proof_for(), Worker(rules)
+        self.proof, self._spare = proof_for(PROOF_SLOTS), Worker(rules)
         self._table = table_for(FEWEST_ENTRIES)
         self._most_entries = 1 << (int(int(options["memory"]) * 2**20 / ENTRY.itemsize)).bit_length() - 1
 

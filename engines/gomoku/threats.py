@@ -382,7 +382,7 @@ def prove_threats(v: View, p: ProofView, attacker: int, nodes: int) -> int:
         if nodes <= 0:
             p.state[LEVEL] = level
             return UNDECIDED
-        next_mine = min(limit_mine, second + 1)
+        next_mine = min(limit_mine, second + 1 + second // 4)  # a little more, not to come and go all the time
         next_theirs = min(INFINITE, limit_theirs - total + chosen_other)
         p.line[level] = p.moves[at]
         play(v, np.int64(p.moves[at]), mover)

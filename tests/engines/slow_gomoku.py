@@ -233,10 +233,6 @@ class SlowSearch:
         left = depth if is_forced and len(moves) == 1 else depth - 1
         return {move: -self.value(put(rows, move, mover), other(mover), left, ply + 1) for move in moves}
 
-    def goes_on(self, rows, mover, depth):
-        """Whether moves are looked at, after a value was asked for."""
-        return depth in self.depths.get((rows, mover), ()) and bool(self.moves(rows, mover)[0])
-
     def moves(self, rows, mover):
         """The moves to look at, and whether they answer a threat."""
         waiting = other(mover)

@@ -64,32 +64,12 @@ from tests.engines.slow_gomoku import (
 )
 
 NAMES = [
-    "DEAD",
-    "ONE",
-    "OPEN_ONE",
-    "TWO",
-    "OPEN_TWO",
-    "OPEN_TWO_2",
-    "OPEN_TWO_3",
-    "THREE",
-    "OPEN_THREE_1",
-    "OPEN_THREE",
-    "FOUR",
-    "OPEN_FOUR",
-    "FIVE",
+    *("DEAD", "ONE", "OPEN_ONE", "TWO", "OPEN_TWO", "OPEN_TWO_2", "OPEN_TWO_3"),
+    *("THREE", "OPEN_THREE_1", "OPEN_THREE", "FOUR", "OPEN_FOUR", "FIVE"),
 ]
 KIND_NAMES = [
-    "NO_THREAT",
-    "A_TWO",
-    "TWO_TWOS",
-    "A_THREE",
-    "THREE_AND_TWO",
-    "TWO_THREES",
-    "A_FOUR",
-    "FOUR_AND_TWO",
-    "FOUR_AND_THREE",
-    "WINS_NEXT",
-    "MAKES_FIVE",
+    *("NO_THREAT", "A_TWO", "TWO_TWOS", "A_THREE", "THREE_AND_TWO", "TWO_THREES"),
+    *("A_FOUR", "FOUR_AND_TWO", "FOUR_AND_THREE", "WINS_NEXT", "MAKES_FIVE"),
 ]
 RULES = pytest.mark.parametrize("rules", [FREESTYLE, STANDARD], ids=["freestyle", "standard"])
 DIGITS = {".": 0, "x": 1, "o": 2, "#": 3}
