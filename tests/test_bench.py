@@ -38,6 +38,19 @@ def test_queries_are_states_that_can_occur(engine):
     assert {line[:1] for line in lines.splitlines()} == {b"b", b"a"}
 
 
+def test_gomoku_is_measured_on_games_that_go_on_and_on_wins_by_fours_of_fifteen_plies():
+    from plyd.engines.core.machine import Stop
+    from plyd.engines.core.search import Limits, Result
+    from plyd.engines.gomoku import bench as gomoku
+
+    assert all(gomoku.FREESTYLE.to_move(gomoku.middle_game(moves)) for moves in gomoku.MIDDLE_GAMES)
+    using = gomoku.searcher()
+    for text in gomoku.LONG_CHASES:
+        *_, last = using.search(gomoku.FREESTYLE.parse(text), Limits(max_depth=1), Stop())
+        assert last.score.value.result is Result.WIN
+        assert last.score.value.plies >= 15
+
+
 def test_percentiles():
     assert bench.percentile([3.0, 1.0, 2.0], 50) == 2.0
     assert bench.percentile([float(i) for i in range(100)], 99) == 99.0

@@ -7,61 +7,102 @@ from collections.abc import Iterator
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.figures import Figure
 from plyd.engines.core.machine import Stop
-from plyd.engines.core.options import read_options
-from plyd.engines.core.search import Limits, Proven
+from plyd.engines.core.options import OptionValue, read_options
+from plyd.engines.core.search import Limits, Proven, Searcher
+from plyd.engines.gomoku.board import O, X, board_of
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
 from plyd.engines.gomoku.rules import FREESTYLE, Position
+from plyd.engines.gomoku.search import DEEPEST
+from plyd.engines.gomoku.threats import go_on_proving, proof_for
 
 GAME = "gomoku"
-SEARCH_OPTIONS = {"engine": "negascout"}  # whose nodes come by the hundred thousand
-GAMES = ("g7 i7 h8 j7 f10", "i7 g7 i8 j9 g6", "h7 i8 g9 h9 g7")  # that are not decided for a while
-LONG_CHASE = (  # no win by fours is shorter than eight moves of x
-    ".............../.............../.............../...xx.x..xo..../.....o.o..oo.../.........ox..../....o....o...../"
-    "....o.....xx.../.......xx..x.../...o..x..x.o.../.....o..o.x..../........xxo..../.............../.............../"
-    "..............."
+SEARCH_OPTIONS = {"engine": "negascout"}  # whose nodes are many and quick
+RUNS, NODES, SECONDS = 3, 150_000, 1.0
+MIDDLE_GAMES = (  # moves of games between engines, to positions that a million nodes do not decide
+    "i7 h7 g9 i10 g7 h8 h6 g5 h11 i5 j5 g8 h9 e9 f8 e7 e8 f9 e10 k10",
+    "i9 h8 h9 g9 i7 i8 j8 k9 j11 g11 g10 i10 j5 j9 k10 h11 g12 l9 e11 k7",
+    "i7 g7 i9 g10 f8 i8 h6 e5 h9 g9 g8 i10 f10 f9 h11",
+    "h8 i7 i8 j9 h10 f6 k9 k8 l7 j7 j10 i6",
+    "h9 i8 i7 f9 f7 g8 f6 g7 e10 j5 g6 e8",
+    "h8 h9 i8 g7 g10 j7 e8 e10 f9 h11 k7 g8 g5 j11 i10 i11 g11 h10 j12 d7",
+    "h7 g9 g7 h9 i8 f6 f9 f7 e6 g6 e8 e10 f8 g8 j11 h11 h12 f10 e5 e9 e11 g10 h10 d8",
+    "i8 g7 f8 g8 g9 e7 h7 g6 g5 e5",
+    "h9 i7 g9 i9 i8 j7 h7 j8 j9 g6 k10 l11 k9 h6 k12 k11 j11 g8 j10 h10 k7 f12 g11 k8 j12 j13 i6 g5",
+    "g9 h8 i8 i10 g6 j9 h11 j11 j10 g7 h9 j7 f6 e6 e7 f9 k7 i6 h12 i11",
 )
-NODES, WALKS, RUNS, SECONDS = 300_000, 2_000, 3, 1.0
+LONG_CHASES = (  # positions that fours alone win, in fifteen plies and no fewer
+    ".............../.............../.............../...xx.x..xo..../.....o.o..oo.../.........ox..../....o....o...../"
+    "....o.....xx.../.......xx..x.../...o..x..x.o.../.....o..o.x..../........xxo..../.............../.............../...............",
+    ".............../.............../...o..o.o.x.o../............o../...xox.....x.../..x....x......./..o.o.oxxx..x../"
+    ".............../..o............/..........x..../........xx.o.../....ox...ox..../.......o......./.............../...............",
+    ".............../.............../...x.....o...../...x..x...o..../.....x..x....../......o.oxo.x../..o....xo....../"
+    "..x.o.x.o...o../.........xox.../....o..o.ox..../.........x.o.../..o....x...x.../....o.....x..../.............../...............",
+)
 
 
 def figures() -> Iterator[Figure]:
-    """Nodes of NegaScout and walks of MCTS a second, and the time that a long chase of fours takes."""
-    engine = Gomoku()
-    positions = [_after(moves) for moves in GAMES]
-    for name, nodes, scale, unit, goal in (
-        ("negascout", NODES, 1e3, "k nodes/s", 300.0),
-        ("mcts", WALKS, 1.0, "walks/s", None),
-    ):
-        paces = [_pace(engine, name, position, nodes) for position in positions for _ in range(RUNS)]
-        yield Figure(GAME, f"{name}, one core", statistics.median(paces) / scale, unit, at_least=goal)
+    """Nodes a second of NegaScout and of the prover, the time to a long win by fours, walks a second of MCTS."""
+    positions = [middle_game(moves) for moves in MIDDLE_GAMES]
+    pace = max(_deepening_pace(positions) for _ in range(RUNS))
+    yield Figure(GAME, "NegaScout, middle games, one core", pace / 1e3, "k nodes/s", at_least=300)
+    slowest = max(min(_seconds_to_win(text) for _ in range(RUNS)) for text in LONG_CHASES)
+    yield Figure(GAME, "15-ply win by fours", slowest * 1e3, "ms", at_most=50)
+    pace = max(_proving_pace(positions) for _ in range(RUNS))
+    yield Figure(GAME, "threat prover, one core", pace / 1e3, "k nodes/s")
     if CORES.count > 1:
-        for name in ("negascout", "mcts"):
-            ratios = [_walked(engine, name, p, 2) / _walked(engine, name, p, 1) for p in positions]
-            yield Figure(GAME, f"{name}, two cores", statistics.median(ratios), "times one")
-    searcher = engine.searcher("freestyle", read_options(OPTIONS, {"engine": "negascout"}))
-    began = time.perf_counter()
-    *_, last = searcher.search(FREESTYLE.parse(LONG_CHASE), Limits(max_nodes=NODES), Stop())
-    found = (time.perf_counter() - began) * 1e3
-    assert isinstance(last.score.value, Proven)
-    yield Figure(GAME, f"a win by fours in {last.score.value.plies} plies is found", found, "ms", at_most=50.0)
+        ratios = [_pace(positions[3], threads=2) / _pace(positions[3], threads=1) for _ in range(RUNS)]
+        yield Figure(GAME, "NegaScout, two cores", statistics.median(ratios), "times one")
+    walks = statistics.median(_pace(position, engine="mcts", threads=1) for position in positions[:RUNS])
+    yield Figure(GAME, "MCTS, middle games, one core", walks, "walks/s")
 
 
-def _after(moves: str) -> Position:
+def middle_game(moves: str) -> Position:
+    """The position that moves lead to."""
     position = FREESTYLE.start()
     for move in moves.split():
         position = FREESTYLE.play(position, move).position
     return position
 
 
-def _pace(engine: Gomoku, name: str, position: Position, nodes: int) -> float:
-    """Nodes of a CPU-second, on one thread."""
-    searcher = engine.searcher("freestyle", read_options(OPTIONS, {"engine": name, "threads": "1"}))
-    began = time.thread_time()
-    *_, last = searcher.search(position, Limits(max_nodes=nodes), Stop())
-    return last.nodes / (time.thread_time() - began)
+def searcher(**options: OptionValue) -> Searcher:
+    """A new one, NegaScout on one core unless told otherwise."""
+    values = read_options(OPTIONS, SEARCH_OPTIONS) | {"threads": 1} | options
+    return Gomoku().searcher("freestyle", values)
 
 
-def _walked(engine: Gomoku, name: str, position: Position, threads: int) -> int:
-    """Nodes of a second, on so many threads."""
-    searcher = engine.searcher("freestyle", read_options(OPTIONS, {"engine": name, "threads": str(threads)}))
-    *_, last = searcher.search(position, Limits(max_seconds=SECONDS), Stop())
-    return last.nodes
+def _deepening_pace(positions: list[Position]) -> float:
+    """Nodes a second that NegaScout by itself looks at: where there is a limit of depth, the prover does not help."""
+    nodes, seconds, limits = 0, 0.0, Limits(max_nodes=NODES, max_depth=DEEPEST)
+    for position in positions:
+        using, began = searcher(), time.thread_time()
+        *_, last = using.search(position, limits, Stop())
+        seconds += time.thread_time() - began
+        nodes += last.nodes
+    return nodes / seconds
+
+
+def _proving_pace(positions: list[Position]) -> float:
+    """Nodes a second that the threat prover looks at."""
+    nodes, seconds = 0, 0.0
+    for position in positions:
+        board, proof = board_of(position, exactly_five=False), proof_for()
+        began = time.thread_time()
+        nodes += go_on_proving(board, proof, X if position.mover == "x" else O, NODES, True)[2]
+        seconds += time.thread_time() - began
+    return nodes / seconds
+
+
+def _seconds_to_win(text: str) -> float:
+    """Seconds from the question to the answer that fours win, by a search that knows nothing yet."""
+    using, position = searcher(), FREESTYLE.parse(text)
+    began = time.perf_counter()
+    *_, last = using.search(position, Limits(max_seconds=SECONDS), Stop())
+    seconds = time.perf_counter() - began
+    assert isinstance(last.score.value, Proven), last
+    return seconds
+
+
+def _pace(position: Position, **options: OptionValue) -> float:
+    """Nodes a second of a search by time."""
+    *_, last = searcher(**options).search(position, Limits(max_seconds=SECONDS), Stop())
+    return last.nodes / last.seconds
