@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 @click.option("--blocks", type=click.IntRange(1, 40), default=3, show_default=True, help="Of the residual tower.")
 @click.option("--channels", type=click.IntRange(4, 512), default=32, show_default=True)
 @click.option(
+    "--from",
+    "begin_with",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A network for play to begin with, of the same shape.  [default: chance]",
+)
+@click.option(
     "--bootstrap",
     type=click.Path(path_type=Path, exists=True),
     multiple=True,
@@ -67,6 +73,7 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     \b
     plyd train gomoku --minutes 60 --plot
     plyd train gomoku --bootstrap games.jsonl --bootstrap-steps 5000
+    plyd train gomoku --from models/gomoku-freestyle.plyd --rate 0.01
     plyd serve gomoku --model runs/gomoku-3x32/nets/005000.plyd
     """
     try:
@@ -90,6 +97,8 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
         trainer = Trainer(plan, folder, settings["processes"], settings["threads"])
         trainer.bootstrap(list(settings["bootstrap"]))
         resumed = trainer.resume()
+        if settings["begin_with"] and not resumed:
+            trainer.adopt(settings["begin_with"])
         start = f"goes on from step {trainer.progress.steps}" if resumed else "begins"
         weights = sum(parameter.numel() for parameter in trainer.network.parameters())
         others = f"{len(trainer.teachers.games)} games of others, {trainer.teachers.positions} positions"

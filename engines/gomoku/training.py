@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from plyd.engines.gomoku.adopt import adopt
 from plyd.engines.gomoku.export import export
 from plyd.engines.gomoku.network import Network, losses
 from plyd.engines.gomoku.players import Players
@@ -87,6 +88,8 @@ class Progress:
     """Given out so far: the next one's seed."""
     ratings: list[dict[str, Any]] = field(default_factory=list)
     """Step, Elo against the first, and the score against the one before."""
+    adopted: str = ""
+    """SHA-256 of the network that the run began with, if not with chance."""
 
 
 class Trainer:
@@ -113,6 +116,11 @@ class Trainer:
         self._matches: list[tuple[Path, Path]] = []  # of the rating under way: still to give out
         self._scores: list[int] = []
         self._sums = np.zeros(3)  # policy and value losses, and steps, since the last generation
+
+    def adopt(self, path: Path) -> None:
+        """Begin with a network for play rather than with chance."""
+        self.progress.adopted = adopt(self.network, path)
+        self.average.load_state_dict(self.network.state_dict())
 
     def bootstrap(self, paths: list[Path]) -> None:
         """Take in games of others: files, or all *.jsonl of a folder. What is added later is read as it comes."""
@@ -202,7 +210,8 @@ class Trainer:
         self.optimiser.step()
         self.progress.steps += 1
         self._sums += (policy.item(), value.item(), 1)
-        keep = min(self.plan.average, self.progress.steps / (self.progress.steps + 10))
+        steps = self.progress.steps
+        keep = self.plan.average if self.progress.adopted else min(self.plan.average, steps / (steps + 10))
         with torch.no_grad():
             for slow, fast in zip(_tensors(self.average), _tensors(self.network), strict=True):
                 if slow.is_floating_point():
