@@ -37,7 +37,7 @@ def solve(connect: str | None, listen: str | None, insecure: bool, strict: bool,
     $ echo "b 2 2 0 0 0 0" | plyd solve --moves
     = 1422.339261 right
 
-    With --listen, programs that open a socket send the same lines and read the same answers, any number of them at
+    With --listen, programs that open a socket send the same lines and read the same answers, up to 256 of them at
     once. A line "listening on HOST:PORT" on stdout says that they may come. Queries wait while the daemon is away.
     Ctrl-C or SIGTERM ends it in good order.
 
