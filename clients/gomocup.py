@@ -104,8 +104,9 @@ def warm_up() -> None:
 
 async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> None:
     """Obey the manager until END, end of file, or until nobody reads what we say."""
-    from plyd.clients.gomocup_brain import Brain, Elsewhere, Home
+    from plyd.clients.gomocup_brain import GAME, Brain
     from plyd.clients.gomocup_bridge import Bridge
+    from plyd.clients.places import Elsewhere, Home
 
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     lines: asyncio.Queue[tuple[str, float] | None] = asyncio.Queue()
@@ -130,7 +131,7 @@ async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> N
             except Exception as error:  # a fault of ours; the game goes on
                 say(f"ERROR {type(error).__name__}: {str(error)!a}")
 
-    bridge = Bridge(Brain(Elsewhere(connect) if connect is not None else Home()), say, move_ms, options)
+    bridge = Bridge(Brain(Elsewhere(connect) if connect is not None else Home(GAME)), say, move_ms, options)
     threading.Thread(target=listen, args=(hear,), daemon=True).start()
     obeying = asyncio.ensure_future(obey_all(bridge))
     await asyncio.wait({obeying, asyncio.ensure_future(over.wait())}, return_when=asyncio.FIRST_COMPLETED)

@@ -16,7 +16,7 @@ from functools import cache
 from operator import not_
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 SIZE = 16  # cells
 SLIDES = ("up", "right", "down", "left")  # by opcode
@@ -154,35 +154,49 @@ class RecordWriter:
 
     def add(self, game: Finished) -> None:
         """Write one game."""
-        actions = _swapped(array("h", game.actions)).tobytes()
-        head, tail = struct.pack("<Q", len(game.actions)), struct.pack("<QQ", game.start_ms, game.end_ms)
-        self._file.write(head + actions + tail)
-        self._count, self._end = self._count + 1, self._end + len(head + actions + tail)
+        data = _packed(game)
+        self._file.write(data)
+        self._count, self._end = self._count + 1, self._end + len(data)
+
+
+def pack_records(games: Sequence[Finished]) -> bytes:
+    """A whole record file."""
+    return struct.pack("<Q", len(games)) + b"".join(map(_packed, games))
+
+
+def _packed(game: Finished) -> bytes:
+    actions = _swapped(array("h", game.actions)).tobytes()
+    return struct.pack("<Q", len(game.actions)) + actions + struct.pack("<QQ", game.start_ms, game.end_ms)
 
 
 def read_records(path: Path) -> Iterator[tuple["array[int]", int, int]]:
     """The actions, start ms and end ms of each record, one at a time."""
     with path.open("rb") as file:
-        left = os.fstat(file.fileno()).st_size - 8
-        if left < 0:
-            raise BadRecord(f"{left + 8} bytes; a record file has at least 8")
-        (count,) = struct.unpack("<Q", file.read(8))
-        if count > left // SMALLEST_RECORD:
-            raise BadRecord(f"says {count} records, but {left} bytes hold at most {left // SMALLEST_RECORD}")
-        for number in range(1, count + 1):
-            if left < SMALLEST_RECORD:
-                raise BadRecord(f"record {number} of {count}: the file is cut off")
-            (length,) = struct.unpack("<Q", file.read(8))
-            if length > (left - SMALLEST_RECORD) // 2:
-                raise BadRecord(f"record {number} of {count}: says {length} actions, but only {left - 8} bytes follow")
-            data = file.read(2 * length + 16)
-            if len(data) < 2 * length + 16:
-                raise BadRecord(f"record {number} of {count}: the file is cut off")
-            left -= 8 + len(data)
-            start_ms, end_ms = struct.unpack("<QQ", data[2 * length :])
-            yield _swapped(array("h", data[: 2 * length])), start_ms, end_ms
-        if left:
-            raise BadRecord(f"{left} bytes after the last of {count} records")
+        yield from read_records_from(file, os.fstat(file.fileno()).st_size)
+
+
+def read_records_from(file: BinaryIO, size: int) -> Iterator[tuple["array[int]", int, int]]:
+    """The same, of an open file of that many bytes."""
+    left = size - 8
+    if left < 0:
+        raise BadRecord(f"{left + 8} bytes; a record file has at least 8")
+    (count,) = struct.unpack("<Q", file.read(8))
+    if count > left // SMALLEST_RECORD:
+        raise BadRecord(f"says {count} records, but {left} bytes hold at most {left // SMALLEST_RECORD}")
+    for number in range(1, count + 1):
+        if left < SMALLEST_RECORD:
+            raise BadRecord(f"record {number} of {count}: the file is cut off")
+        (length,) = struct.unpack("<Q", file.read(8))
+        if length > (left - SMALLEST_RECORD) // 2:
+            raise BadRecord(f"record {number} of {count}: says {length} actions, but only {left - 8} bytes follow")
+        data = file.read(2 * length + 16)
+        if len(data) < 2 * length + 16:
+            raise BadRecord(f"record {number} of {count}: the file is cut off")
+        left -= 8 + len(data)
+        start_ms, end_ms = struct.unpack("<QQ", data[2 * length :])
+        yield _swapped(array("h", data[: 2 * length])), start_ms, end_ms
+    if left:
+        raise BadRecord(f"{left} bytes after the last of {count} records")
 
 
 def _swapped(actions: "array[int]") -> "array[int]":

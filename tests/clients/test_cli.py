@@ -39,6 +39,7 @@ def test_help_lists_every_command(run):
     ("command", "words"),
     [
         ("solve", ["--connect ADDRESS", "--moves", "--strict", "--banner", '"= -1"', "= 1422.339261 right"]),
+        ("solve", ["--listen HOST:PORT", "--insecure", "listening on HOST:PORT", "nc -N 127.0.0.1 2584"]),
         ("serve", ["GAME...", "--listen ADDRESS", "--slots", "--queue", "--sessions", "127.0.0.1:25840"]),
         ("health", ["[ADDRESS]", "--service", "--wait SECONDS"]),
     ],

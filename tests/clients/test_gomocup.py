@@ -19,12 +19,13 @@ from click.testing import CliRunner
 from plyd.clients import gomocup_brain, gomocup_bridge
 from plyd.clients.cli import main
 from plyd.clients.errors import DaemonFault, InvalidRequest
-from plyd.clients.gomocup_brain import Brain, Elsewhere, Question, common
+from plyd.clients.gomocup_brain import Brain, Question, common
 from plyd.clients.gomocup_bridge import ABOUT, Bridge
 from plyd.clients.gomocup_clock import FAST_MS, UNLIMITED_MS, Clock, allowance
 from plyd.clients.gomocup_swap2 import OPENINGS, swap2, turned
 from plyd.clients.gomocup_table import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, Point, Setup, Table, Wrong
 from plyd.clients.gomocup_words import chance, report_words, score_words
+from plyd.clients.places import Elsewhere
 from plyd.engines.gomoku.rules import FREESTYLE
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 

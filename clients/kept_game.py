@@ -1,0 +1,28 @@
+"""A game as a file holds it, whatever the format, and the words in which a file is refused."""
+
+from dataclasses import dataclass
+
+LONGEST_NAME = 100  # characters of a player's name
+LONGEST_QUOTE = 40  # of what is told to be wrong
+
+
+@dataclass(frozen=True)
+class Record:
+    """A game: where it began, its moves, how it ended. Texts are in the game's own notation; "" is the default."""
+
+    game: str
+    variant: str = ""
+    start: str = ""
+    moves: tuple[str, ...] = ()
+    result: str = ""  # of a two-player game 1-0, 0-1 or 1/2-1/2, and "" while it is open
+    players: tuple[str, str] = ("", "")
+
+
+def name_of(text: str) -> str:
+    """A player's name on one line."""
+    return "".join(c for c in " ".join(text.split()) if c.isprintable())[:LONGEST_NAME].strip()
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, cut if it is long."""
+    return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}...")
