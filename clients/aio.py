@@ -75,6 +75,15 @@ class AsyncEngineClient:
                     await asyncio.sleep(0.02)
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
+    async def health(self) -> AsyncGenerator[int, None]:
+        """The daemon's serving status now, and whenever it changes; raises grpc.RpcError when the daemon is lost."""
+        stream = self._health.Watch(health_pb2.HealthCheckRequest())
+        try:
+            async for reply in stream:
+                yield reply.status
+        finally:
+            stream.cancel()
+
     async def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:  # noqa: ASYNC109
         """Who answers there."""
         response: engine_pb2.DescribeResponse = await self._unary(self._engine, self.settings.describe(timeout))

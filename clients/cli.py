@@ -13,6 +13,7 @@ PROGRAM = [sys.executable, "-P", "-m", "plyd.clients"]  # plyd as a child proces
 COMMANDS = {
     "up": "plyd.servers.cli:up",
     "serve": "plyd.servers.cli:serve",
+    "web": "plyd.clients.web.cli:web",
     "solve": "plyd.clients.solve:solve",
     "play": "plyd.clients.play:play",
     "match": "plyd.clients.match:match",

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 DEFAULT_PORT = 25840
+WEB_PORT = 10  # from the first engine's on
 
 
 @click.command(short_help="Serve one or more games from one daemon.")
@@ -76,7 +77,7 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
         raise click.ClickException(str(error)) from None
 
 
-@click.command(short_help="Run every engine, each in its own daemon.")
+@click.command(short_help="Run every engine, each in its own daemon, and the page.")
 @click.argument("games", nargs=-1, metavar="[GAME]...")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen on.")
 @click.option(
@@ -86,11 +87,15 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
     show_default=True,
     help="Port of the first engine there is; each further one has the next.",
 )
-def up(games: tuple[str, ...], host: str, base_port: int) -> None:
-    """Run every engine there is, or those of GAME..., each in its own daemon process on its own port.
+@click.option(
+    "--web/--no-web", "with_web", default=True, show_default=True, help="The page: every engine in the browser."
+)
+@click.option("--web-port", type=click.IntRange(1, 65535), help=f"Of the page.  [default: base port + {WEB_PORT}]")
+def up(games: tuple[str, ...], host: str, base_port: int, with_web: bool, web_port: int | None) -> None:
+    """Run every engine there is, or those of GAME..., each in its own daemon process on its own port, and the page.
 
-    Prints a line "GAME ADDRESS PID" whenever one is ready. A daemon that dies is started again, after a pause that
-    grows while it keeps dying. Ctrl-C or SIGTERM stops them all in good order.
+    Prints a line "GAME ADDRESS PID" whenever one is ready, and "web URL PID" for the page: open that in a browser. What
+    dies is started again, after a pause that grows while it keeps dying. Ctrl-C or SIGTERM stops them all in good order.
 
     \b
     plyd up
@@ -100,18 +105,20 @@ def up(games: tuple[str, ...], host: str, base_port: int) -> None:
     from plyd.engines.core.errors import EngineError
     from plyd.servers import log
     from plyd.servers.addresses import Address, BadAddress
-    from plyd.servers.supervisor import Post, Supervisor
+    from plyd.servers.supervisor import Supervisor, engine_post, web_post
 
     log.set_up("info", "auto")
     try:
         registry.check(games)
         posts = [
-            Post(game, Address(host, base_port + i))
+            engine_post(game, Address(host, base_port + i))
             for i, game in enumerate(registry.ENGINES)
             if game in games or not games
         ]
         if not posts[0].address.is_local:
             raise BadAddress(f'host "{host}" is not a loopback address, such as 127.0.0.1, ::1 or localhost')
+        if with_web:
+            posts.append(web_post(Address(host, web_port or base_port + WEB_PORT), posts))
         sys.exit(_run(Supervisor(posts).run()))
     except (BadAddress, EngineError) as error:
         raise click.ClickException(str(error)) from None

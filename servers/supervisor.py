@@ -1,4 +1,4 @@
-"""Keeps daemons running: one process each, started again when it dies, all stopped together."""
+"""Keeps daemons and the page running: one process each, started again when it dies, all stopped together."""
 
 import asyncio
 import contextlib
@@ -22,19 +22,36 @@ STOP_SECONDS = 15.0  # for a daemon to end by itself before it is killed
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One daemon to keep running: the game it serves, and where."""
+    """One process to keep running: what it is called, where it answers, and the plyd command that it is."""
 
-    game: str
+    name: str
     address: Address
+    words: tuple[str, ...]
+    scheme: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it answers, as a person or a client would write it."""
+        return f"{self.scheme}{self.address}"
 
     def command(self) -> list[str]:
         """The process to run."""
-        daemon = [sys.executable, "-P", "-m", "plyd.clients", "serve", self.game, "--listen", str(self.address)]
-        return [*daemon, "--with-stdin"]  # so that it goes when we are killed
+        program = [sys.executable, "-P", "-m", "plyd.clients", *self.words, "--listen", str(self.address)]
+        return [*program, "--with-stdin"]  # so that it goes when we are killed
+
+
+def engine_post(game: str, address: Address) -> Post:
+    """A daemon of one game."""
+    return Post(game, address, ("serve", game))
+
+
+def web_post(address: Address, engines: Sequence[Post]) -> Post:
+    """The page, for these daemons."""
+    return Post("web", address, ("web", *(word for post in engines for word in ("--connect", post.place))), "http://")
 
 
 class Supervisor:
-    """Runs a daemon for each post until told to stop."""
+    """Runs a process for each post until told to stop."""
 
     def __init__(self, posts: Sequence[Post]) -> None:
         self._posts = posts
@@ -74,7 +91,7 @@ class Supervisor:
             if time.monotonic() - began > YOUNG_SECONDS:
                 delay = FIRST_DELAY_SECONDS
             what = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-            log.warning("%s %s; starts again in %.2f s", post.game, what, delay)
+            log.warning("%s %s; starts again in %.2f s", post.name, what, delay)
             await asyncio.sleep(delay)
             delay = min(2 * delay, LONGEST_DELAY_SECONDS)
 
@@ -95,9 +112,10 @@ class Supervisor:
 
     def _announce(self, post: Post, pid: int) -> None:
         self._serving.add(post)
-        announce(f"{post.game} {post.address} {pid}")
+        announce(f"{post.name} {post.place} {pid}")
         if len(self._serving) == len(self._posts):
-            log.info("every engine is serving; Ctrl-C stops them")
+            pages = [f"; open {post.place}" for post in self._posts if post.scheme]
+            log.info("every engine is serving%s; Ctrl-C stops them", "".join(pages))
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         """Stop a daemon, gently first."""

@@ -1,12 +1,15 @@
 """`plyd up`: every engine in its own daemon, started again when it dies, all stopped together."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -30,13 +33,13 @@ def free_ports(count):
 class Up:
     """A `plyd up` under test."""
 
-    def __init__(self, folder, games):
-        self.games = games or tuple(ENGINES)
-        self.port = free_ports(len(ENGINES))
+    def __init__(self, folder, games, *options):
+        self.names = [*(games or ENGINES), *([] if "--no-web" in options else ["web"])]
+        self.port = free_ports(len(ENGINES) + 6)
         self.log = folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "plyd.clients", "up", *games, "--base-port", str(self.port)],
+                [sys.executable, "-m", "plyd.clients", "up", *games, "--base-port", str(self.port), *options],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -44,14 +47,14 @@ class Up:
 
     def ready(self):
         """(game, address, pid) of each daemon, as they become ready."""
-        lines = [self.process.stdout.readline().split() for _ in self.games]
+        lines = [self.process.stdout.readline().split() for _ in self.names]
         assert all(len(line) == 3 for line in lines), self.log.read_text()
         return [(game, address, int(pid)) for game, address, pid in lines]
 
 
 @pytest.fixture
 def up(tmp_path, request):
-    it = Up(tmp_path, getattr(request, "param", (next(iter(ENGINES)),)))
+    it = Up(tmp_path, *getattr(request, "param", ((next(iter(ENGINES)),), "--no-web")))
     yield it
     it.process.kill()
     it.process.wait()
@@ -79,18 +82,33 @@ def wait_until(condition, seconds=20):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("up", [()], indirect=True)
-def test_every_engine_gets_its_own_process_and_port_and_all_stop_together(up):
+@pytest.mark.parametrize("up", [((),)], indirect=True)
+def test_every_engine_gets_its_own_process_and_port_and_the_page_and_all_stop_together(up):
     ready = up.ready()
-    assert {game for game, _, _ in ready} == set(ENGINES)
-    assert {address for _, address, _ in ready} == {f"127.0.0.1:{up.port + i}" for i in range(len(ENGINES))}
-    assert len({pid for _, _, pid in ready}) == len(ENGINES)
-    for game, address, _ in ready:
+    page = next(line for line in ready if line[0] == "web")
+    engines = [line for line in ready if line is not page]
+    assert {game for game, _, _ in engines} == set(ENGINES)
+    assert {address for _, address, _ in engines} == {f"127.0.0.1:{up.port + i}" for i in range(len(ENGINES))}
+    assert len({pid for _, _, pid in ready}) == len(ENGINES) + 1
+    for game, address, _ in engines:
         with EngineClient(address) as client:
             assert [engine.game for engine in client.describe().engines] == [game]
+    assert page[1] == f"http://127.0.0.1:{up.port + 10}"
+    wait_until(lambda: f"every engine is serving; open {page[1]}; Ctrl-C" in up.log.read_text())
+    wait_until(lambda: health(page[1])["complete"])
+    assert health(page[1])["games"] == dict.fromkeys(ENGINES, True)
     up.process.send_signal(signal.SIGTERM)
     assert up.process.wait(20) == 0
     assert not any(is_alive(pid) for _, _, pid in ready)
+
+
+def health(page):
+    """What the page's server says of the daemons behind it."""
+    try:
+        with urllib.request.urlopen(f"{page}/healthz", timeout=10) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        return json.load(error)
 
 
 def test_a_game_that_is_not_there_is_refused_in_one_line():

@@ -1,7 +1,7 @@
 """A network for play, taken up again for training: the way back from `export`.
 
 A file for play has its norms folded into the convolutions. Here each norm begins as what undoes itself, by the mean and
-the variance that it sees on positions of play: so the network answers as the file does, and goes on learning from there.
+the variance that it sees on positions of play: so the network answers as the file does, and learns on from there.
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,474 @@
+// The page: one game, who is to move in it, and what the engine says. Positions come from the bridge, never from here.
+
+import { Game, fromLink } from "./game.js";
+import { clearReport, showGraph, showMoves, showReport, valueOf } from "./panel.js";
+import { isTiles, limits, load, playersForm, save, setupForm, startText } from "./settings.js";
+import { Lost, Socket } from "./socket.js";
+import { StoneBoard } from "./stones.js";
+import { TileBoard } from "./tiles.js";
+import { el, points } from "./words.js";
+
+const byId = (id) => document.getElementById(id);
+const LINES = { tiles: 4, stones: 8 };
+const HINT = { seconds: 1 };
+const EVIL = { depth: 2 };
+const SLOW_QUEUE = 400; // milliseconds, before the queue is worth a word
+const NAMES = { gomoku: { one: "Black", two: "White" }, connect4: { one: "Red", two: "Yellow" } };
+
+export class App {
+  constructor() {
+    this.cards = [];
+    this.card = null;
+    this.game = null;
+    this.board = null;
+    this.turn = 0; // counts what supersedes what: a search whose turn is over is not listened to
+    this.searching = 0; // the turn of the search under way, 0 if there is none
+    this.isPaused = false;
+    this.isBusy = false;
+    this.socket = new Socket({ games: (games, isComplete) => this.meet(games, isComplete), open: () => this.opened(), lost: () => this.lost() });
+    this.bind();
+  }
+
+  get isThinking() {
+    return this.searching !== 0;
+  }
+
+  get names() {
+    return NAMES[this.card?.game] ?? { one: "Player", two: "Player two" };
+  }
+
+  // --- the connection and the daemons
+
+  opened() {
+    this.notice("");
+  }
+
+  lost() {
+    this.notice("The connection to plyd is lost; trying again…");
+  }
+
+  meet(games, isComplete) {
+    const wasThere = this.card?.isThere;
+    this.cards = games;
+    this.showGames();
+    if (!games.length) return this.notice("No engine is there yet. They are starting, or `plyd up` does not run.");
+    if (!this.game) return this.arrive();
+    this.card = games.find((card) => card.game === this.card.game) ?? this.card;
+    if (!this.card.isThere) {
+      this.notice(`The engine of ${this.card.title} is restarting…`);
+    } else {
+      this.notice(isComplete ? "" : this.missing());
+      if (!wasThere || !this.isThinking) this.drive();
+    }
+  }
+
+  missing() {
+    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
+    return away.length ? `Not there yet: ${away.join(", ")}` : "";
+  }
+
+  notice(text) {
+    const notice = byId("notice");
+    notice.textContent = text;
+    notice.hidden = !text;
+  }
+
+  say(text) {
+    const status = byId("status");
+    if (status.textContent !== text) status.textContent = text;
+  }
+
+  // Does something that may fail, and says so if it does.
+  async attempt(work) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Lost || error.kind === "Unavailable") return undefined; // the notice says so already
+      this.say(error.message);
+      return undefined;
+    }
+  }
+
+  // --- games
+
+  async arrive() {
+    const wanted = fromLink(location.hash);
+    const kept = this.kept();
+    const record = kept && (!wanted || kept.link === location.hash) ? kept : wanted;
+    const card = this.cards.find((each) => each.game === record?.game);
+    if (record && !card && wanted && this.cards.length < 5) return this.notice(`Waiting for ${record.game}…`);
+    if (card) await this.open(card, record);
+    if (!this.game) await this.open(this.cards[0]);
+  }
+
+  kept() {
+    try {
+      return JSON.parse(sessionStorage.getItem("plyd game") ?? "null");
+    } catch {
+      return null;
+    }
+  }
+
+  keep() {
+    const { game, variant, start, moves, ply, values, basePoints } = this.game;
+    const link = this.game.link();
+    history.replaceState(null, "", link);
+    try {
+      sessionStorage.setItem("plyd game", JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, link, isPaused: this.isPaused }));
+    } catch {
+      // too long a game for this browser's store: the link still has the position
+    }
+  }
+
+  // Opens a game: a new one, or a record's.
+  async open(card, record = null) {
+    if (this.isOpening) return;
+    this.isOpening = true;
+    const turn = ++this.turn;
+    await this.attempt(async () => {
+      const settings = load(card);
+      const wanted = record ?? { variant: settings.variant, start: startText(card, settings) };
+      const game = new Game(this.socket, { ...wanted, game: card.game });
+      await game.begin();
+      if (record?.values) game.values = record.values.slice(0, game.moves.length + 1);
+      if (record && Number.isInteger(record.ply) && record.ply < game.moves.length) await game.go(record.ply);
+      if (turn !== this.turn) return;
+      const isOther = this.card?.game !== card.game || !this.board;
+      Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
+      if (record) this.settings.variant = game.variant;
+      if (isOther) this.dress();
+      else this.board.shown = undefined;
+      clearReport();
+      this.show(null);
+    });
+    this.isOpening = false;
+    if (this.game && turn === this.turn) this.drive();
+  }
+
+  // Sets the page up for another kind of game.
+  dress() {
+    const root = byId("board");
+    const plays = { move: (move) => this.play(move), drop: (cell) => this.drop(cell) };
+    this.board = isTiles(this.card) ? new TileBoard(root, plays) : new StoneBoard(root, plays, this.card.game);
+    root.replaceChildren();
+    document.body.dataset.game = this.card.game;
+    document.title = `${this.card.title} · plyd`;
+    byId("flip").hidden = byId("swap").hidden = isTiles(this.card);
+    byId("notation").textContent = `${this.card.notation} Examples: ${this.card.examples.join("   ")}`;
+    byId("start").value = "";
+    byId("format").replaceChildren(...this.card.formats.map((form) => el("option", { value: form }, form)));
+    byId("thinking-title").textContent = "Engine";
+    byId("thinking-title").title = this.card.summary;
+    this.showForms();
+    this.showGames();
+  }
+
+  showForms() {
+    byId("players").replaceChildren(...playersForm(this.card, this.settings, this.names, (change) => this.change(change)));
+    byId("setup-fields").replaceChildren(...setupForm(this.card, this.settings, (change) => this.change(change, false)));
+    byId("adviser").checked = this.settings.adviser;
+  }
+
+  showGames() {
+    const buttons = this.cards.map((card) => el("button", { type: "button", "aria-current": card.game === this.card?.game ? "page" : undefined, class: card.isThere ? undefined : "away", title: card.summary, onclick: () => this.choose(card) }, card.title));
+    const nav = byId("games"), before = nav.contains(document.activeElement) ? [...nav.children].indexOf(document.activeElement) : -1;
+    nav.replaceChildren(...buttons);
+    if (before >= 0) nav.children[before]?.focus();
+  }
+
+  choose(card) {
+    if (!card.isThere) return this.notice(`The engine of ${card.title} is not there yet.`);
+    if (card.game === this.card?.game) return undefined;
+    return this.open(card);
+  }
+
+  change(change, isNow = true) {
+    Object.assign(this.settings, change);
+    save(this.card, this.settings);
+    if (!isNow) return;
+    if ("one" in change || "two" in change || "environment" in change) this.isPaused = false;
+    byId("adviser").checked = this.settings.adviser;
+    this.show(undefined);
+    this.drive();
+  }
+
+  // --- moves
+
+  // Who decides now: you, engine, chance, evil, dropper (you, as the environment), or nobody.
+  mover() {
+    const side = this.game?.state.toMove;
+    if (!side) return "nobody";
+    if (side !== "environment") return this.settings[side];
+    const dropper = this.settings.environment;
+    if (dropper === "evil" && !this.card.capabilities.includes("environment")) return "chance";
+    return dropper === "you" ? "dropper" : dropper;
+  }
+
+  play(move) {
+    if (this.mover() !== "you" || this.isBusy || !this.game.state.legal.some((each) => each.move === move)) return;
+    this.isPaused = false;
+    this.make(move);
+  }
+
+  drop(cell) {
+    if (this.mover() !== "dropper" || this.isBusy) return;
+    const index = this.drawTile();
+    if (this.game.state.legal.some((each) => each.move === `${index}@${cell}`)) this.make(`${index}@${cell}`);
+  }
+
+  // Chance decides which tile it is, by the odds that the rules give.
+  drawTile() {
+    let left = Math.random();
+    const { legal } = this.game.state;
+    for (const each of legal) {
+      left -= each.probability ?? 0;
+      if (left <= 0) return each.move.split("@")[0];
+    }
+    return legal[0].move.split("@")[0];
+  }
+
+  // Makes a move, lets chance drop where it does, shows it, and goes on.
+  async make(move) {
+    const turn = ++this.turn;
+    this.isBusy = true;
+    await this.attempt(async () => {
+      const isSlide = this.game.state.toMove === "one" && this.game.hasChance;
+      const made = await this.game.advance([move], isSlide && this.settings.environment === "chance");
+      if (turn === this.turn) this.show(made);
+    });
+    this.isBusy = false;
+    if (turn === this.turn) this.drive();
+  }
+
+  async go(ply, isPaused = true) {
+    const turn = ++this.turn;
+    await this.attempt(() => this.game.go(ply));
+    if (turn !== this.turn) return;
+    this.isPaused = isPaused;
+    this.show(undefined);
+    this.drive();
+  }
+
+  travel(step) {
+    if (!this.game || this.isBusy) return;
+    const yours = ["one", "two", "environment"].filter((side) => this.settings[side] === "you" && !(side === "two" && isTiles(this.card)));
+    this.go(this.game.decision(step, yours.length ? yours : isTiles(this.card) ? ["one"] : ["one", "two"]));
+  }
+
+  // --- what goes on by itself
+
+  async drive() {
+    const turn = ++this.turn;
+    const mover = this.mover();
+    if (!this.game || !this.socket.isOpen) return;
+    const isWaiting = this.isPaused && mover !== "you" && mover !== "dropper";
+    if (mover === "chance" && !isWaiting) return this.chance(turn);
+    if ((mover === "engine" || mover === "evil") && !isWaiting) return this.engine(turn, mover);
+    if (this.settings.adviser && mover !== "nobody") return this.advise(turn);
+    if (this.isThinking) this.socket.stop();
+  }
+
+  async chance(turn) {
+    await this.attempt(async () => {
+      const made = await this.game.advance([], true);
+      if (turn === this.turn) this.show(made);
+    });
+    if (turn === this.turn) this.drive();
+  }
+
+  async engine(turn, mover) {
+    const lines = isTiles(this.card) ? LINES.tiles : LINES.stones;
+    const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.drawTile() } } : {};
+    const report = await this.search(turn, { ...limits(this.card, this.settings), lines, options: this.options(), ...evil });
+    if (turn === this.turn && report?.move) await this.make(report.move);
+  }
+
+  advise(turn) {
+    const lines = isTiles(this.card) ? LINES.tiles : LINES.stones;
+    return this.search(turn, { lines, options: this.options() });
+  }
+
+  async hint() {
+    if (!this.game?.state.toMove) return;
+    const turn = ++this.turn;
+    const report = await this.search(turn, { ...HINT, lines: isTiles(this.card) ? LINES.tiles : LINES.stones, options: this.options() });
+    if (turn === this.turn && report?.move) this.say(`Hint: ${report.move}`);
+  }
+
+  options() {
+    const evil = isTiles(this.card) && this.settings.environment === "evil" && this.card.capabilities.includes("environment");
+    return { ...this.settings.options, ...(evil ? { environment: "evil" } : {}) };
+  }
+
+  // A search of the position shown; its final report. What is heard when its turn is over is not shown.
+  async search(turn, wish) {
+    const ply = this.game.ply;
+    this.searching = turn;
+    byId("thinking").classList.add("busy");
+    const slow = setTimeout(() => turn === this.turn && this.queued && this.say(this.queued), SLOW_QUEUE);
+    this.queued = "";
+    const hears = {
+      report: (report) => turn === this.turn && this.heard(report, ply),
+      queue: (ahead) => {
+        this.queued = ahead ? `Waiting for a turn: ${ahead} before us` : "";
+        if (turn === this.turn && !ahead) this.tell();
+      },
+    };
+    const report = await this.attempt(() => this.socket.think(this.game.position(ply), wish, hears));
+    clearTimeout(slow);
+    if (this.searching === turn) {
+      this.searching = 0;
+      byId("thinking").classList.remove("busy");
+    }
+    if (report && turn === this.turn) this.heard(report, ply);
+    return report;
+  }
+
+  heard(report, ply) {
+    const soFar = this.game.marks[ply].points;
+    showReport(report, soFar, this.names);
+    this.board.advise(report);
+    const value = valueOf(report, soFar);
+    if (value !== null) this.game.values[ply] = value;
+    this.showHistory();
+    if (report.final && !report.move) this.keep();
+  }
+
+  stop() {
+    const isAlone = this.settings.one !== "you" && (isTiles(this.card) || this.settings.two !== "you");
+    if (isAlone) this.isPaused = !this.isPaused;
+    if (this.isThinking && !(isAlone && this.isPaused)) this.socket.stop();
+    else this.drive();
+    this.tell();
+    this.keep();
+  }
+
+  // --- showing
+
+  show(made) {
+    const { game } = this;
+    this.board.advise(null);
+    this.board.show(game.state, made, this.mover());
+    byId("ply").max = game.moves.length;
+    byId("ply").value = game.ply;
+    byId("ply-text").textContent = `${game.ply} / ${game.moves.length}`;
+    byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
+    byId("redo").disabled = game.ply >= game.moves.length;
+    byId("hint").disabled = !game.state.toMove;
+    this.showHistory();
+    showMoves(game, (ply) => this.go(ply));
+    this.tell(made);
+    this.keep();
+  }
+
+  showHistory() {
+    const { game } = this;
+    showGraph(game.values, game.moves.length, game.ply, !game.hasChance, (ply) => this.go(ply));
+  }
+
+  tell(made) {
+    const { game } = this;
+    if (!game) return;
+    const { outcome, toMove } = game.state;
+    byId("stop").textContent = this.isPaused ? "Go on" : "Stop";
+    const gained = game.hasChance ? `${points(game.points)} points. ` : "";
+    const moved = made?.length ? `${made.join(", ")}. ` : "";
+    const mover = this.mover();
+    const next = {
+      one: `${this.names.one} has won.`, two: `${this.names.two} has won.`, draw: "A draw.", ended: "No move is left: the game is over.",
+    }[outcome] ?? { you: game.hasChance ? "Your move." : `You are to move, as ${this.names[toMove]}.`, engine: this.isPaused ? "Paused." : game.hasChance ? "The engine plays." : `The engine thinks, as ${this.names[toMove]}.`, dropper: "Choose a cell for the next tile.", evil: "The evil engine chooses a cell.", chance: "" }[mover];
+    this.say(game.hasChance ? gained + next : moved + next);
+  }
+
+  // --- keeping and sharing
+
+  async exportGame() {
+    const who = (side) => (this.settings[side] === "engine" ? "plyd" : "You");
+    const body = JSON.stringify({ record: this.game.record([who("one"), isTiles(this.card) ? "" : who("two")]), format: byId("format").value });
+    await this.attempt(async () => {
+      const response = await fetch("/export", { method: "POST", body });
+      if (!response.ok) throw new Error((await response.json()).error.message);
+      const name = /filename="(.*)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "game.txt";
+      const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    });
+  }
+
+  async importGame(file) {
+    await this.attempt(async () => {
+      const response = await fetch(`/import?name=${encodeURIComponent(file.name)}&game=${encodeURIComponent(this.card.game)}`, { method: "POST", body: file });
+      const words = await response.json();
+      if (!response.ok) throw new Error(words.error.message);
+      const card = this.cards.find((each) => each.game === words.game);
+      if (!card) throw new Error(`no daemon serves ${words.game}`);
+      await this.open(card, { ...words, isPaused: true });
+    });
+  }
+
+  async copyLink() {
+    const link = new URL(this.game.link(), location.href).href;
+    try {
+      await navigator.clipboard.writeText(link);
+      this.say("The link is copied.");
+    } catch {
+      this.say(link);
+    }
+  }
+
+  // --- hands
+
+  bind() {
+    const on = (id, work) => {
+      byId(id).onclick = () => this.game && work();
+    };
+    on("new", () => this.open(this.card));
+    on("undo", () => this.travel(-1));
+    on("redo", () => this.travel(1));
+    on("hint", () => this.hint());
+    on("stop", () => this.stop());
+    on("flip", () => this.board.flip());
+    on("swap", () => this.swap());
+    on("link", () => this.copyLink());
+    on("export", () => this.exportGame());
+    on("import", () => byId("file").click());
+    byId("file").onchange = (event) => {
+      const [file] = event.target.files;
+      event.target.value = "";
+      if (file) this.importGame(file);
+    };
+    byId("ply").oninput = (event) => this.go(Number(event.target.value));
+    byId("adviser").onchange = (event) => this.change({ adviser: event.target.checked });
+    byId("setup").onsubmit = (event) => {
+      event.preventDefault();
+      const start = byId("start").value.trim();
+      this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
+    };
+    document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("hashchange", () => this.game && location.hash !== this.game.link() && this.arriveAgain());
+  }
+
+  arriveAgain() {
+    const wanted = fromLink(location.hash);
+    const card = this.cards.find((each) => each.game === wanted?.game);
+    if (card) this.open(card, wanted);
+  }
+
+  swap() {
+    const { one, two } = this.settings;
+    this.change({ one: two, two: one });
+    this.showForms();
+  }
+
+  key(event) {
+    if (!this.game || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
+    if (this.board.key(event.key, event.target)) return event.preventDefault();
+    const work = {
+      u: () => this.travel(-1), r: () => this.travel(1), h: () => this.hint(), s: () => this.stop(), n: () => this.open(this.card),
+      a: () => this.change({ adviser: !this.settings.adviser }), f: () => this.board.flip(), x: () => isTiles(this.card) || this.swap(),
+    }[event.key];
+    if (!work) return undefined;
+    event.preventDefault();
+    return work();
+  }
+}

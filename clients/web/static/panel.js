@@ -1,0 +1,98 @@
+// Beside the board: the value bar, the engine's lines of play, its speed, and the history of values.
+
+import { el, percent, points, score, share, short } from "./words.js";
+
+const byId = (id) => document.getElementById(id);
+const WIDTH = 320, HEIGHT = 110;
+const MOST_LINES = 8;
+
+// The value of a position as the graph and the bar have it: player one's share, or points in all.
+export function valueOf(report, pointsSoFar) {
+  const mine = share(report.score);
+  if (mine !== null) return mine;
+  return report.score.kind === "points" ? pointsSoFar + report.score.value : null;
+}
+
+export function showReport(report, pointsSoFar, names) {
+  const { kind, side } = report.score;
+  const who = kind === "points" ? "" : `${names[side] ?? ""} `;
+  byId("score").textContent = kind === "points" ? `${score(report.score)} to come${report.score.exact ? ", exactly" : ""}` : who + score(report.score);
+  const speed = report.ms > 1 ? (report.nodes / report.ms) * 1000 : 0;
+  const facts = [report.depth ? `depth ${report.depth}` : "", report.nodes ? `${short(report.nodes)} nodes` : "", speed ? `${short(speed)}/s` : "", report.ms >= 1 ? `${(report.ms / 1000).toFixed(1)} s` : ""];
+  byId("facts").textContent = facts.filter(Boolean).join(" · ");
+  const hasVisits = report.lines.some((line) => line.visits !== undefined);
+  const hasOdds = report.lines.some((line) => line.probability !== undefined);
+  byId("lines-how").textContent = hasVisits ? "Visits" : hasOdds ? "Chance" : "Depth";
+  const rows = report.lines.slice(0, MOST_LINES).map((line) => {
+    const how = hasVisits ? short(line.visits ?? 0) : hasOdds ? percent(line.probability ?? 0) : line.depth ?? "";
+    return el("tr", { class: line.moves[0] === report.move ? "best" : undefined },
+      el("th", { scope: "row" }, line.moves[0]), el("td", {}, score(line.score, true)), el("td", {}, String(how)), el("td", { class: "then" }, line.moves.slice(1, 9).join(" ")));
+  });
+  byId("lines").tBodies[0].replaceChildren(...rows);
+  showBar(report, pointsSoFar, names);
+}
+
+function showBar(report, pointsSoFar, names) {
+  const bar = byId("bar"), mine = share(report.score);
+  if (mine === null && report.score.kind !== "points") return;
+  const total = mine === null ? pointsSoFar + report.score.value : 1;
+  const part = mine ?? (total > 0 ? pointsSoFar / total : 1);
+  const text = mine === null ? `${points(total)} in all` : percent(mine);
+  byId("bar-fill").style.setProperty("--part", part.toFixed(4));
+  byId("bar-text").textContent = mine === null ? "" : text;
+  bar.dataset.kind = mine === null ? "points" : "sides";
+  bar.setAttribute("aria-valuenow", Math.round(part * 100));
+  bar.setAttribute("aria-valuetext", mine === null ? `${points(pointsSoFar)} points so far, ${text} expected` : `${names.one} ${text}`);
+}
+
+export function clearReport() {
+  byId("score").textContent = "–";
+  byId("facts").textContent = "";
+  byId("lines").tBodies[0].replaceChildren();
+}
+
+// The graph of values by ply; `go` is called with a ply that is clicked.
+export function showGraph(values, plies, ply, isShare, go) {
+  const graph = byId("graph");
+  const known = values.map((value, i) => [i, value]).filter(([, value]) => value !== undefined && value !== null);
+  const span = Math.max(8, plies);
+  const low = isShare ? 0 : Math.min(...known.map(([, value]) => value), Infinity) * 0.95;
+  const high = isShare ? 1 : Math.max(...known.map(([, value]) => value), 1) * 1.05;
+  const x = (i) => (i / span) * WIDTH;
+  const y = (value) => HEIGHT - 4 - ((value - low) / (high - low || 1)) * (HEIGHT - 8);
+  const line = known.map(([i, value], n) => `${n ? "L" : "M"}${x(i).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+  const parts = [];
+  if (isShare) parts.push(svg("path", { d: `M0 ${y(0.5)}H${WIDTH}`, class: "middle" }));
+  if (known.length) {
+    const floor = isShare ? y(0.5) : HEIGHT;
+    parts.push(svg("path", { d: `${line}L${x(known.at(-1)[0]).toFixed(1)} ${floor}L${x(known[0][0]).toFixed(1)} ${floor}Z`, class: "area" }));
+    parts.push(svg("path", { d: line, class: "line" }));
+    if (known.length === 1) parts.push(svg("circle", { cx: x(known[0][0]), cy: y(known[0][1]), r: 3, class: "dot" }));
+  }
+  parts.push(svg("path", { d: `M${x(ply)} 0V${HEIGHT}`, class: "here" }));
+  graph.replaceChildren(...parts);
+  graph.onclick = (event) => {
+    const box = graph.getBoundingClientRect();
+    go(Math.round(((event.clientX - box.left) / box.width) * span));
+  };
+  const latest = known.at(-1)?.[1];
+  const told = latest === undefined ? "none yet" : isShare ? percent(latest) : points(latest);
+  graph.setAttribute("aria-label", `Value by move, ${known.length} values; latest ${told}`);
+}
+
+function svg(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+// The moves of a game for two, each a button that goes there.
+export function showMoves(game, go) {
+  const list = byId("moves");
+  list.hidden = game.hasChance;
+  if (game.hasChance) return;
+  const items = game.moves.map((move, i) => el("li", {}, el("button", { type: "button", class: i + 1 === game.ply ? "here" : undefined, "aria-current": i + 1 === game.ply ? "true" : undefined, onclick: () => go(i + 1) }, move)));
+  list.replaceChildren(...items);
+  const here = list.children[game.ply - 1];
+  if (here) list.scrollTop = here.offsetTop - list.clientHeight / 2;
+}

@@ -1,0 +1,113 @@
+// What a person chooses: who plays, how strongly, on which board. Kept for each game in this browser.
+
+import { el } from "./words.js";
+
+const TIMES = (list) => list.map((seconds) => [`${seconds < 1 ? `${seconds * 1000} ms` : `${seconds} s`} a move`, { seconds }]);
+const STONE_LEVELS = [["Beginner", { nodes: 10 }], ["Easy", { nodes: 100 }], ["Fair", { nodes: 1000 }], ...TIMES([0.1, 0.5, 1, 3, 10, 30])];
+const TILE_LEVELS = [["At a glance", { depth: 1 }], ["2 moves deep", { depth: 2 }], ...TIMES([0.01, 0.05, 0.2, 1, 5])];
+const DEFAULTS = { stones: "1 s a move", tiles: "50 ms a move" };
+const PLAYERS = { you: "You", engine: "Engine" };
+const DROPPERS = { chance: "Chance", evil: "Evil engine", you: "You" };
+
+export function isTiles(card) {
+  return card.game.startsWith("2");
+}
+
+export function levels(card) {
+  return isTiles(card) ? TILE_LEVELS : STONE_LEVELS;
+}
+
+export function limits(card, settings) {
+  const list = levels(card);
+  return (list.find(([name]) => name === settings.level) ?? list[0])[1];
+}
+
+export function load(card) {
+  const kind = isTiles(card) ? "tiles" : "stones";
+  const start = { one: "you", two: "engine", environment: "chance", level: DEFAULTS[kind], adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
+  try {
+    return { ...start, ...JSON.parse(localStorage.getItem(`plyd ${card.game}`) ?? "{}") };
+  } catch {
+    return start;
+  }
+}
+
+export function save(card, settings) {
+  try {
+    localStorage.setItem(`plyd ${card.game}`, JSON.stringify(settings));
+  } catch {
+    // a browser that keeps nothing
+  }
+}
+
+function choice(label, choices, value, onchange) {
+  const id = `choice-${label.toLowerCase().replaceAll(" ", "-")}`;
+  const options = Object.entries(choices).map(([key, name]) => el("option", { value: key, selected: key === value }, name));
+  const select = el("select", { id, onchange: () => onchange(select.value) }, ...options);
+  return [el("label", { for: id }, label), select];
+}
+
+function field(label, attributes, onchange) {
+  const id = `field-${label.toLowerCase().replaceAll(" ", "-")}`;
+  const input = el("input", { id, ...attributes, onchange: () => onchange(input) });
+  return [el("label", { for: id }, label), input];
+}
+
+export function playersForm(card, settings, names, changed) {
+  const set = (name) => (value) => changed({ [name]: value });
+  const levelNames = Object.fromEntries(levels(card).map(([name]) => [name, name]));
+  const parts = [];
+  if (isTiles(card)) {
+    parts.push(...choice("Player", PLAYERS, settings.one, set("one")));
+    const droppers = card.capabilities.includes("environment") ? DROPPERS : { chance: DROPPERS.chance, you: DROPPERS.you };
+    parts.push(...choice("Tiles come from", droppers, settings.environment, set("environment")));
+  } else {
+    parts.push(...choice(names.one, PLAYERS, settings.one, set("one")), ...choice(names.two, PLAYERS, settings.two, set("two")));
+  }
+  parts.push(...choice("Strength", levelNames, settings.level, set("level")));
+  if (card.options.length) parts.push(optionsForm(card, settings, changed));
+  return parts;
+}
+
+function optionsForm(card, settings, changed) {
+  const parts = card.options.filter((option) => !["tile", "environment"].includes(option.name)).flatMap((option) => {
+    const set = (value) => {
+      const options = { ...settings.options, [option.name]: String(value) };
+      if (String(value) === "" || String(value) === option.default) delete options[option.name];
+      changed({ options });
+    };
+    const value = settings.options[option.name] ?? option.default;
+    const made = option.type === "choice" ? choice(option.name, Object.fromEntries(option.choices.map((each) => [each, each])), value, set)
+      : option.type === "boolean" ? choice(option.name, { true: "yes", false: "no" }, value, set)
+      : field(option.name, { type: "number", value, min: option.minimum, max: option.maximum, step: option.type === "integer" ? 1 : "any" }, (input) => input.reportValidity() && set(input.value));
+    made[1].title = option.summary;
+    return made;
+  });
+  return el("details", {}, el("summary", {}, "More options"), el("div", { class: "form" }, ...parts));
+}
+
+export function setupForm(card, settings, changed) {
+  const set = (name) => (value) => changed({ [name]: value });
+  const parts = [];
+  if (card.variants.length > 1) {
+    parts.push(...choice("Rules", Object.fromEntries(card.variants.map((each) => [each.name, each.name])), settings.variant, set("variant")));
+    parts[1].title = card.variants.map((each) => `${each.name}: ${each.summary}`).join("\n");
+  }
+  const size = (label, [min, max], value, name) => field(label, { type: "number", min, max, value }, (input) => input.reportValidity() && changed({ [name]: Number(input.value) }));
+  if (card.game === "connect4") {
+    parts.push(...size("Columns", card.columns, settings.columns ?? 7, "columns"), ...size("Rows", card.rows, settings.rows ?? 6, "rows"));
+    parts.push(...field("Forbidden cell", { type: "text", value: settings.forbidden, placeholder: "column,row or none", pattern: "\\d{1,2},\\d{1,2}|random|" }, (input) => input.reportValidity() && changed({ forbidden: input.value })));
+  } else if (card.game === "gomoku") {
+    parts.push(...size("Size", card.rows, settings.rows ?? 15, "rows"));
+  }
+  return parts;
+}
+
+// The start of a new game in its notation, by what was chosen.
+export function startText(card, settings) {
+  if (card.game === "gomoku") return settings.rows ? `${settings.rows}x${settings.rows}` : "";
+  if (card.game !== "connect4") return "";
+  const columns = settings.columns ?? 7, rows = settings.rows ?? 6;
+  const cell = settings.forbidden === "random" ? `${1 + Math.floor(Math.random() * columns)},${1 + Math.floor(Math.random() * rows)}` : settings.forbidden;
+  return `${columns}x${rows}${cell ? ` #${cell}` : ""}`;
+}

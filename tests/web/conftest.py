@@ -1,0 +1,128 @@
+"""A real browser on a real page: `plyd up` for the whole run, Debian's Chromium, a fresh profile for each test."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.test_up import free_ports
+
+GAMES = {
+    "2584-2x3": "2584 on 2x3",
+    "2584": "2584 on 4x4",
+    "2048": "2048",
+    "connect4": "Connect Four",
+    "gomoku": "Gomoku",
+}
+START_SECONDS = 240  # the first start compiles every kernel
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def fleet(tmp_path_factory):
+    """`plyd up`: every engine and the page."""
+    fleet = Fleet(tmp_path_factory.mktemp("up") / "log")
+    yield fleet
+    fleet.process.terminate()
+    fleet.process.wait(30)
+    fleet.process.stdout.close()
+
+
+class Fleet:
+    """A `plyd up` for the tests: the page's address, and the process of each daemon."""
+
+    def __init__(self, log):
+        port = free_ports(16)
+        command = [sys.executable, "-m", "plyd.clients", "up", "--base-port", str(port)]
+        with log.open("wb") as errors:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        self.pids, self.url, self._log = {}, f"http://127.0.0.1:{port + 10}", log
+        end = time.monotonic() + START_SECONDS
+        while len(self.pids) < len(GAMES) + 1:
+            assert time.monotonic() < end, log.read_text()
+            self.hear()
+
+    def hear(self):
+        """Wait for the next process that is ready."""
+        line = self.process.stdout.readline().split()
+        assert len(line) == 3, self._log.read_text()
+        self.pids[line[0]] = int(line[2])
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A browser; where there is none the tests are skipped, but not by CI."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if not path and not os.environ.get("CI"):
+        pytest.skip("no browser here; `apt-get install chromium` brings one")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(fleet, chromium):
+    """Opens pages, each with a profile of its own; at the end, none has complained or asked another host."""
+    contexts, complaints, strangers = [], [], []
+
+    def visit(game="", link="", context=None, **settings):
+        if context is None:
+            context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | settings)
+            context.set_default_timeout(30_000)
+            contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: strangers.append(request.url) if is_strange(request.url, fleet) else None)
+        page.goto(fleet.url + "/" + link)
+        page.wait_for_selector("#board > *")
+        if game:
+            choose(page, game)
+        return page
+
+    visit.complaints = complaints
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not complaints
+    assert not strangers
+
+
+def is_strange(url, fleet):
+    parts = urlsplit(url)
+    return parts.scheme not in ("data", "blob") and parts.netloc != urlsplit(fleet.url).netloc
+
+
+def choose(page, game):
+    """Open a game by its button."""
+    page.get_by_role("navigation").get_by_role("button", name=GAMES[game], exact=True).click()
+    page.wait_for_function("game => window.plyd.game?.game === game && document.querySelector('#board > *')", arg=game)
+
+
+def set_up(page, **settings):
+    """Choose players, strength and the like, by their labels: underscores stand for blanks."""
+    for label, value in settings.items():
+        page.get_by_label(label.replace("_", " "), exact=True).select_option(label=value)
+
+
+def eventually(page, claim, **arg):
+    """Wait until something holds in the page: an expression in which `app` is the page's own object."""
+    page.wait_for_function(f"(arg) => {{ const app = window.plyd; return {claim}; }}", arg=arg or None)
+
+
+def told(page, expression):
+    """What an expression is in the page, where `app` is the page's own object."""
+    return page.evaluate(f"() => {{ const app = window.plyd; return {expression}; }}")
+
+
+def state_of(page):
+    """The state that the page shows."""
+    return json.loads(told(page, "JSON.stringify(app.game.state)"))

@@ -1,0 +1,478 @@
+"""The bridge over real sockets, with fake engines behind it: what a page may say, what it hears, and who else may."""
+
+import contextlib
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+import uvicorn
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from plyd.clients.web.app import make_app
+from plyd.clients.web.cli import LONGEST_MESSAGE
+from tests.servers.daemons import House, OpenDaemon, until
+from tests.servers.fakes import FakeEngine
+
+FOR_EVER = {"reports": "1000000", "seconds_per_report": "0.01"}
+SOON = 10
+
+
+@pytest.fixture(scope="module")
+def house():
+    house = House()
+    yield house
+    house.close()
+
+
+class Bridge:
+    """A bridge on a socket of its own."""
+
+    def __init__(self, house, *targets, names=()):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.host = f"127.0.0.1:{listener.getsockname()[1]}"
+        self.url = f"http://{self.host}"
+        config = uvicorn.Config(
+            make_app(targets, names), ws_max_size=LONGEST_MESSAGE, log_level="error", timeout_graceful_shutdown=1
+        )
+        self._server = uvicorn.Server(config)
+        self._serving = house.begin(self._server.serve(sockets=[listener]))
+        until(lambda: self._server.started)
+
+    def close(self):
+        self._server.should_exit = True
+        self._serving.result(SOON)
+
+    def get(self, path="/", **headers):
+        request = urllib.request.Request(self.url + path, headers=headers)
+        with urllib.request.urlopen(request, timeout=SOON) as answer:
+            return answer.status, dict(answer.headers), answer.read()
+
+    def post(self, path, data, **headers):
+        request = urllib.request.Request(self.url + path, data=data, headers=headers, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=SOON) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read()
+
+
+class Page:
+    """A socket, as a page has it; use it in a `with`."""
+
+    def __init__(self, bridge, origin=None, **settings):
+        self.socket = connect(
+            f"ws://{bridge.host}/socket",
+            origin=origin,
+            compression=None,
+            open_timeout=SOON,
+            close_timeout=0.5,
+            legacy=True,
+            **settings,
+        )
+        self.last = 0
+        self.games = None
+
+    def __enter__(self):
+        until(lambda: self.hear_games()["isComplete"])
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def hear(self):
+        return json.loads(self.socket.recv(timeout=SOON))
+
+    def hear_games(self):
+        self.games = self.hear()
+        assert "games" in self.games
+        return self.games
+
+    def send(self, verb, **fields):
+        self.last += 1
+        self.socket.send(json.dumps({"id": self.last, "do": verb, **fields}))
+        return self.last
+
+    def answer(self, number):
+        """The next words that answer a request."""
+        while True:
+            words = self.hear()
+            if words.get("id") == number:
+                return words
+
+    def ask(self, verb, **fields):
+        return self.answer(self.send(verb, **fields))
+
+    def think(self, **fields):
+        return self.send("think", position={"game": "sticks"}, **fields)
+
+    def final(self, number):
+        """All reports of a search, the last one final; what is said of the queue is left out."""
+        reports = []
+        while not reports or not reports[-1]["final"]:
+            words = self.answer(number)
+            assert "error" not in words, words
+            if "report" in words:
+                reports.append(words["report"])
+        return reports
+
+
+@pytest.fixture(scope="module")
+def sticks(house):
+    with OpenDaemon(house, FakeEngine(), slots=1, queue_size=2, max_sessions=300) as daemon:
+        yield daemon
+
+
+@pytest.fixture(scope="module")
+def bridge(house, sticks):
+    bridge = Bridge(house, sticks.target)
+    yield bridge
+    bridge.close()
+
+
+@pytest.fixture
+def page(bridge, sticks):
+    sticks.engine.asked.clear()
+    with Page(bridge) as page:
+        yield page
+    until(lambda: sticks.searches.running == sticks.searches.waiting == 0)
+
+
+def test_a_page_hears_at_once_what_is_served(page):
+    [card] = page.games["games"]
+    assert (card["game"], card["title"], card["isThere"], card["formats"]) == ("sticks", "Sticks", True, ["text"])
+    assert [option["name"] for option in card["options"]][:2] == ["reports", "seconds_per_report"]
+
+
+def test_a_position_is_told_as_the_rules_see_it(page):
+    state = page.ask("apply", position={"game": "sticks"}, moves=["2", "1"])["state"]
+    assert state["position"] == {"game": "sticks", "variant": "normal", "start": "7 one", "moves": ["2", "1"]}
+    assert (state["text"], state["toMove"], state["outcome"]) == ("4 one", "one", "ongoing")
+    assert (state["rows"], state["columns"], state["cells"]) == (1, 4, ["|"] * 4)
+    assert state["legal"] == [{"move": "1", "cell": 3}, {"move": "2", "cell": 2}]
+    over = page.ask("apply", position={"game": "sticks", "start": "1 two"}, moves=["1"])["state"]
+    assert (over["outcome"], over["toMove"], over["legal"]) == ("two", "", [])
+
+
+def test_a_search_reports_and_ends_with_exactly_one_final_report(page):
+    reports = page.final(page.think(options={"reports": "3", "seconds_per_report": "0.05"}))
+    assert [report["final"] for report in reports] == [False] * (len(reports) - 1) + [True]
+    last = reports[-1]
+    assert (last["move"], last["nodes"], last["reason"]) == ("2", 3, "finished")
+    assert last["score"] == {"side": "two", "exact": True, "kind": "win", "value": 0.625}
+    assert last["lines"] == [
+        {"moves": ["2"], "score": last["score"], "visits": 3, "depth": 2, "probability": 0.25, "prior": 0.75}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("points", {"kind": "points", "value": 12.5}),
+        ("proven", {"kind": "proven", "result": "loss", "plies": 3}),
+        ("unreachable", {"kind": "unreachable"}),
+    ],
+)
+def test_every_kind_of_score_has_its_words(page, kind, words):
+    [report] = page.final(page.think(options={"score": kind}))
+    assert words.items() <= report["score"].items()
+
+
+def test_a_search_keeps_to_its_limits(page, sticks):
+    page.final(page.think(seconds=0.05, nodes=7, depth=9, lines=3, options=FOR_EVER))
+    limits = sticks.engine.asked[-1].limits
+    assert (limits.max_nodes, limits.max_depth, limits.max_lines) == (7, 9, 3)
+    assert limits.budget_seconds() <= 0.05
+
+
+def test_stop_ends_a_search_with_what_it_has(page):
+    number = page.think(options=FOR_EVER)
+    page.answer(number)
+    stop = page.send("stop")
+    assert page.final(number)[-1]["reason"] == "stopped"
+    assert page.answer(stop) == {"id": stop, "ok": True}
+    assert page.ask("stop")["ok"]
+
+
+def test_a_new_search_takes_the_place_of_one_that_runs(page):
+    first = page.think(options=FOR_EVER)
+    page.answer(first)
+    second = page.think(nodes=1)
+    assert page.final(first)[-1]["final"]
+    assert page.final(second)[-1]["nodes"] <= 1
+
+
+def test_a_game_is_followed_on_one_stream_so_that_what_was_learned_is_kept(page, sticks):
+    made = sticks.engine.searchers
+    for moves in ([], ["2"], ["2", "1"], ["2"], ["1", "1"]):
+        page.final(page.send("think", position={"game": "sticks", "start": "7 one", "moves": moves}, nodes=1))
+        assert sticks.engine.asked[-1].position.left == 7 - sum(map(int, moves))
+    assert sticks.engine.searchers == made + 1
+    page.final(page.send("think", position={"game": "sticks", "start": "5 one"}, nodes=1))
+    assert sticks.engine.searchers == made + 2
+
+
+def test_a_closed_tab_frees_its_slot_at_once(bridge, sticks):
+    with Page(bridge) as page:
+        page.answer(page.think(options=FOR_EVER))
+        assert sticks.searches.running == 1
+    began = time.monotonic()
+    until(lambda: sticks.searches.running == 0)
+    assert time.monotonic() - began < 5
+
+
+def test_two_tabs_that_analyse_without_end_take_turns(bridge):
+    with Page(bridge) as one, Page(bridge) as other:
+        mine, theirs = one.think(options=FOR_EVER), other.think(options=FOR_EVER)
+        for page, number in ((one, mine), (other, theirs), (one, mine), (other, theirs)):
+            heard = []
+            while {"queue", "report"} - {name for words in heard for name in words}:
+                heard.append(page.answer(number))  # it has reported, and it has waited
+            assert not any(words.get("report", {}).get("final") for words in heard)
+        assert all("error" not in words for words in heard)
+
+
+def test_a_timed_search_that_gives_way_still_searches_all_of_its_time(bridge, sticks):
+    with Page(bridge) as one, Page(bridge) as other:
+        timed = one.think(seconds=1.2, options=FOR_EVER)
+        one.answer(timed)
+        sticks.engine.asked.clear()
+        other.think(options=FOR_EVER)
+        report = one.final(timed)[-1]
+        assert report["reason"] == "time"
+        later = [asked.limits.budget_seconds() for asked in sticks.engine.asked]
+        assert any(budget is not None and budget < 0.9 for budget in later)
+
+
+def test_who_stops_while_waiting_is_told_that_nothing_came_of_it(bridge):
+    with Page(bridge) as one, Page(bridge) as other, Page(bridge) as third:
+        one.answer(one.think(seconds=2, options=FOR_EVER | {"ignores_stop": "true"}))
+        waiting = other.think(options=FOR_EVER)
+        assert other.answer(waiting) == {"id": waiting, "queue": 1}
+        behind = third.think(options=FOR_EVER)
+        assert third.answer(behind) == {"id": behind, "queue": 2}
+        stop = other.send("stop")
+        assert other.answer(waiting) == {"id": waiting, "ended": True}
+        assert other.answer(stop)["ok"]
+        assert third.answer(behind) == {"id": behind, "queue": 1}
+
+
+BAD = [
+    ("", "not JSON: ''"),
+    ("{", "not JSON: '{'"),
+    ("[" * 100_000, "not JSON"),
+    ("[1]", "a request is an object, not '[1]'"),
+    ('{"do": "apply"}', "id is None; allowed is a whole number from 0"),
+    ('{"id": true, "do": "apply"}', "id is True"),
+    ('{"id": 1e3, "do": "apply"}', "id is 1000.0"),
+    ('{"id": 1}', "do is ''; allowed is apply, think, stop"),
+    ('{"id": 1, "do": "rm"}', "do is 'rm'; allowed is apply, think, stop"),
+    ('{"id": 1, "do": 7}', "do is 7; allowed is a text"),
+    ('{"id": 1, "do": "apply"}', "position is None; allowed is an object with game"),
+    ('{"id": 1, "do": "apply", "position": {}}', "no daemon serves ''; games are sticks"),
+    ('{"id": 1, "do": "apply", "position": {"game": "go"}}', "no daemon serves 'go'; games are sticks"),
+    ('{"id": 1, "do": "apply", "position": {"game": 5}}', "game is 5; allowed is a text"),
+    ('{"id": 1, "do": "apply", "position": {"game": "sticks", "start": "x"}}', 'cannot read "x"'),
+    ('{"id": 1, "do": "apply", "position": {"game": "sticks"}, "moves": ["9"]}', 'illegal move "9"'),
+    ('{"id": 1, "do": "apply", "position": {"game": "sticks"}, "moves": "2"}', "moves is '2'; allowed is a list"),
+    ('{"id": 1, "do": "apply", "position": {"game": "sticks"}, "chance": 1}', "chance is 1; allowed is true or false"),
+    ('{"id": 1, "do": "apply", "position": {"game": "sticks", "start": "\\ud800"}}', "whole characters"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "seconds": -1}', "seconds is -1; allowed is 0 to 300"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "seconds": NaN}', "seconds is nan"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "seconds": true}', "seconds is True"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "nodes": 0}', "nodes is 0; allowed is a whole number"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "lines": 65}', "lines is 65"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": []}', "options is []"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": {"x": 1}}', "option x is 1"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": {"x": "1"}}', "unknown option"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD, ids=range(len(BAD)))
+def test_what_cannot_be_used_is_explained_and_the_socket_stays_open(page, text, message):
+    page.socket.send(text)
+    error = page.hear()["error"]
+    assert message in error["message"]
+    assert len(error["message"]) < 300
+    assert page.ask("apply", position={"game": "sticks"})["state"]["text"] == "7 one"
+
+
+def test_a_fault_of_the_engine_is_told_without_its_secrets(page):
+    words = page.answer(page.think(options={"fail": "true"}))
+    assert words["error"]["kind"] == "DaemonFault"
+    assert "secret" not in json.dumps(words)
+
+
+def test_a_page_with_too_much_under_way_is_refused_and_recovers(page):
+    page.think(options=FOR_EVER)
+    numbers = [page.send("apply", position={"game": "sticks"}) for _ in range(100)]
+    answers = {words["id"]: words for words in (page.hear() for _ in range(100)) if words["id"] in numbers}
+    while len(answers) < 100:
+        words = page.hear()
+        if words["id"] in numbers:
+            answers[words["id"]] = words
+    refused = [words["error"]["message"] for words in answers.values() if "error" in words]
+    assert all("the most allowed for one page" in message for message in refused)
+    assert page.ask("apply", position={"game": "sticks"})["state"]
+
+
+def test_a_message_that_is_too_large_ends_the_socket_and_no_other(bridge, page):
+    with Page(bridge) as large:
+        large.socket.send("x" * (LONGEST_MESSAGE + 1))
+        with pytest.raises(ConnectionClosed, match="1009"):
+            large.hear()
+    assert page.ask("apply", position={"game": "sticks"})["state"]
+
+
+def test_binary_frames_end_the_socket_and_no_other(bridge, page):
+    with Page(bridge) as binary:
+        binary.socket.send(b"\x00\x01")
+        with pytest.raises(ConnectionClosed):
+            binary.hear()
+    assert page.ask("apply", position={"game": "sticks"})["state"]
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "https://{host}", "http://localhost:1", "null", "x"])
+def test_a_page_of_another_site_is_turned_away(bridge, origin):
+    origin = origin.format(host="127.0.0.1:1")
+    with pytest.raises(InvalidStatus, match="403"):
+        Page(bridge, origin=origin)
+    status, _, body = bridge.post("/export", b"{}", Origin=origin)
+    assert status == 403
+    assert b"may not talk to this bridge" in body
+
+
+def test_our_own_page_is_let_in(bridge):
+    with Page(bridge, origin=bridge.url) as page:
+        assert page.ask("apply", position={"game": "sticks"})["state"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "", "[", "10.0.0.1"])
+def test_a_name_that_is_not_ours_is_turned_away(bridge, host):
+    with pytest.raises(urllib.error.HTTPError, match=r"403|400"):
+        bridge.get(Host=host)
+
+
+def test_further_names_of_this_machine_may_be_given(house, sticks):
+    bridge = Bridge(house, sticks.target, names=["plyd.test"])
+    try:
+        assert bridge.get(Host="plyd.test:80")[0] == 200
+        assert bridge.get(Host="localhost")[0] == 200
+    finally:
+        bridge.close()
+
+
+def test_the_page_may_load_from_here_and_nowhere_else(bridge):
+    status, headers, body = bridge.get()
+    assert status == 200
+    assert b"<title>plyd</title>" in body
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "*" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/app.py", "/static/", "/nothing"])
+def test_nothing_but_the_page_is_served(bridge, path):
+    with pytest.raises(urllib.error.HTTPError, match=r"404|405"):
+        bridge.get(path)
+
+
+def test_games_are_written_to_files_and_read_again(bridge):
+    record = {
+        "game": "gomoku",
+        "variant": "freestyle",
+        "start": "15x15",
+        "moves": ["h8", "i9"],
+        "players": ["You", "plyd"],
+    }
+    status, headers, data = bridge.post("/export", json.dumps({"record": record, "format": "sgf"}).encode())
+    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="gomoku.sgf"')
+    assert b"SZ[15]" in data
+    status, _, body = bridge.post("/import?name=mine.sgf", data)
+    words = json.loads(body)
+    assert status == 200
+    assert (words["game"], words["start"], words["moves"]) == ("gomoku", "15x15", ["h8", "i9"])
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "message"),
+    [
+        ("/export", b"", "not a record"),
+        ("/export", b"[]", "not a record"),
+        ("/export", b'{"record": {"players": [1]}, "format": "sgf"}', "not a record"),
+        ("/export", b'{"record": {"game": "go", "moves": []}, "format": "sgf"}', "unknown game"),
+        ("/export", b'{"record": {"game": "gomoku", "moves": ["z"]}, "format": "sgf"}', "move 1 is"),
+        ("/export", b'{"record": {"game": "gomoku", "moves": []}, "format": "pdf"}', "no format"),
+        ("/import?name=x.sgf", b"(;GM[1]", "x"),
+        ("/import", b"", "cannot tell what"),
+        ("/import?name=x.rec", b"\xff" * 40, ""),
+        ("/import?name=x.txt", b"x" * (5 << 20), "larger than"),
+    ],
+)
+def test_files_that_cannot_be_used_are_explained(bridge, path, data, message):
+    status, _, body = bridge.post(path, data)
+    assert status == 400
+    error = json.loads(body)["error"]
+    assert error["kind"] == "InvalidRequest"
+    assert message in error["message"]
+
+
+def test_a_daemon_that_goes_and_comes_back_is_told_and_searches_go_on(house):
+    engine = FakeEngine()
+    with OpenDaemon(house, engine) as daemon:
+        bridge = Bridge(house, daemon.target)
+        try:
+            with Page(bridge) as page:
+                number = page.think(options=FOR_EVER)
+                page.answer(number)
+                daemon.stop(0.2).result(SOON)
+                until(lambda: not page.hear().get("games", [{"isThere": True}])[0]["isThere"])
+                with OpenDaemon(house, engine, listen=daemon.target):
+                    until(lambda: page.hear().get("games", [{"isThere": False}])[0]["isThere"])
+                    assert page.answer(number).get("report")
+                    assert page.ask("apply", position={"game": "sticks"})["state"]
+        finally:
+            bridge.close()
+
+
+def test_before_any_daemon_is_there_the_page_is_told_so(house):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        target = f"127.0.0.1:{nobody.getsockname()[1]}"
+    bridge = Bridge(house, target)
+    try:
+        page = Page(bridge)
+        assert page.hear() == {"games": [], "isComplete": False}
+        assert "games are none yet" in page.ask("apply", position={"game": "sticks"})["error"]["message"]
+        page.socket.close()
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            bridge.get("/healthz")
+    finally:
+        bridge.close()
+
+
+def test_many_idle_sockets_hold_no_game_and_no_slot(bridge, sticks):
+    with contextlib.ExitStack() as stack:
+        pages = [stack.enter_context(Page(bridge)) for _ in range(200)]
+        assert sticks.searches.running == 0
+        assert pages[-1].ask("apply", position={"game": "sticks"})["state"]
+        assert sticks.runtime.calls <= 1  # the bridge's watch of the daemon's health is another service's
+
+
+def test_a_page_that_does_not_read_holds_up_nobody(bridge, page):
+    with Page(bridge, max_queue=1) as deaf:
+        deaf.think(options=FOR_EVER | {"padding": "100000", "seconds_per_report": "0"})
+        time.sleep(0.5)
+        assert page.final(page.think(nodes=2, options=FOR_EVER))[-1]["final"]
+
+
+def test_fifty_tabs_that_analyse_at_once_all_get_their_turn(bridge):
+    with contextlib.ExitStack() as stack:
+        pages = [stack.enter_context(Page(bridge)) for _ in range(50)]
+        numbers = [page.think(seconds=0.02, options=FOR_EVER) for page in pages]
+        finals = [page.final(number)[-1] for page, number in zip(pages, numbers, strict=True)]
+    assert all(report["final"] and report["nodes"] for report in finals)

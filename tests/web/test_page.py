@@ -1,0 +1,300 @@
+"""Whole games in the browser, one of each kind, and what a person does on the way."""
+
+import re
+
+import pytest
+
+from tests.web.conftest import GAMES, choose, eventually, set_up, state_of, told
+
+ARROWS = {"up": "ArrowUp", "right": "ArrowRight", "down": "ArrowDown", "left": "ArrowLeft"}
+
+
+def point(page, name):
+    return page.get_by_role("gridcell", name=re.compile(f"^{name},"))
+
+
+def test_the_page_comes_with_every_game(visit):
+    page = visit()
+    buttons = page.get_by_role("navigation").get_by_role("button").all_inner_texts()
+    assert buttons == list(GAMES.values())
+
+
+def test_everything_together_is_small(visit, fleet):
+    page = visit()
+    sizes = page.evaluate("() => performance.getEntriesByType('resource').map(each => each.decodedBodySize)")
+    assert len(sizes) >= 9
+    assert 40_000 < sum(sizes) < 300_000
+
+
+def test_a_whole_game_of_2x3_by_the_arrow_keys_as_the_adviser_says(visit):
+    page = visit(link="#game=2584-2x3&start=b 5 1 6 1 12 0")
+    page.get_by_label("Adviser").check()
+    for _ in range(400):
+        eventually(
+            page,
+            "app.mover() === 'nobody' || (app.mover() === 'you' && !app.isBusy && app.board.arrows && "
+            "Object.values(app.board.arrows).some(button => button.classList.contains('best')))",
+        )
+        if told(page, "app.mover()") == "nobody":
+            break
+        best = told(page, "Object.entries(app.board.arrows).find(([, b]) => b.classList.contains('best'))[0]")
+        worth = page.get_by_role("button", name=f"slide {best}, worth").get_attribute("aria-label")
+        assert re.fullmatch(rf"slide {best}, worth [\d,.]+, best", worth)
+        ply = told(page, "app.game.ply")
+        page.keyboard.press(ARROWS[best])
+        eventually(page, "app.game.ply > arg.ply", ply=ply)
+    state = state_of(page)
+    assert (state["outcome"], state["legal"]) == ("ended", [])
+    assert "the game is over" in page.inner_text("#status")
+    assert told(page, "app.game.points") > 0
+
+
+def test_2x3_shows_the_exact_value_of_every_move(visit):
+    page = visit(link="#game=2584-2x3&start=b 2 2 0 0 0 0")
+    page.get_by_label("Adviser").check()
+    page.wait_for_selector(".arrow.best")
+    assert "1,422.339 to come, exactly" in page.inner_text("#score")
+    values = dict(
+        zip(
+            page.locator("#lines tbody th").all_inner_texts(),
+            page.locator("#lines tbody td:nth-child(2)").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert values["right"] == "1,422.339"
+    assert set(values) == {"right", "down"}
+    assert [page.locator(f".arrow.{way} .worth").inner_text() for way in ("right", "up")] == ["1,422.339", ""]
+
+
+@pytest.mark.parametrize("game", ["2584", "2048"])
+def test_the_engine_plays_a_tile_game_by_itself_until_told_to_stop(visit, game):
+    page = visit(game)
+    set_up(page, Strength="At a glance", Player="Engine")
+    eventually(page, "app.game.moves.length > 60")
+    page.get_by_role("button", name="Stop").click()
+    eventually(page, "app.isPaused && !app.isThinking && !app.isBusy")
+    moves = told(page, "app.game.moves.length")
+    page.wait_for_timeout(300)
+    assert told(page, "app.game.moves.length") == moves
+    tiles = page.locator(".tile:not(.gone)").all_inner_texts()
+    assert sorted(tiles) == sorted(filter(None, state_of(page)["cells"]))
+    page.get_by_role("button", name="Go on").click()
+    eventually(page, "app.game.moves.length > arg.moves", moves=moves)
+
+
+def test_a_person_against_the_evil_environment(visit):
+    page = visit("2584")
+    set_up(page, Tiles_come_from="Evil engine")
+    for _ in range(8):
+        eventually(page, "app.mover() === 'you' && !app.isBusy")
+        ply = told(page, "app.game.ply")
+        page.keyboard.press(ARROWS[state_of(page)["legal"][0]["move"]])
+        eventually(page, "app.game.ply === arg.ply + 2 && app.mover() === 'you'", ply=ply)
+    assert all("@" in move for move in told(page, "app.game.moves.slice(3).filter((_, i) => i % 2 === 0)"))
+
+
+def test_a_person_drops_the_tiles_and_the_engine_slides_them(visit):
+    page = visit("2048")
+    set_up(page, Strength="At a glance", Player="Engine", Tiles_come_from="You")
+    for _ in range(3):
+        eventually(page, "app.mover() === 'dropper' && !app.isBusy")
+        cell = state_of(page)["cells"].index("")
+        page.locator(".hole").nth(cell).click()
+        eventually(page, "app.game.state.cells[arg.cell] !== '' || app.mover() === 'dropper'", cell=cell)
+    assert told(page, "app.game.moves.length") >= 7
+
+
+def test_a_whole_game_of_connect_four_on_a_board_with_a_forbidden_cell(visit):
+    page = visit("connect4")
+    page.get_by_label("Columns").fill("6")
+    page.get_by_label("Rows").fill("5")
+    page.get_by_label("Forbidden cell").fill("3,1")
+    page.get_by_label("Forbidden cell").press("Enter")
+    eventually(page, "app.game.start.includes('#')")
+    set_up(page, Strength="Beginner")
+    assert page.get_by_role("gridcell", name="column 3, row 1, forbidden").is_visible()
+    while True:
+        eventually(page, "app.mover() !== 'engine' && !app.isBusy")
+        if told(page, "app.mover()") == "nobody":
+            break
+        ply, legal = told(page, "app.game.ply"), state_of(page)["legal"]
+        page.locator(".point").nth(legal[ply % len(legal)]["cell"]).click()
+        eventually(page, "app.game.ply > arg.ply", ply=ply)
+    assert re.search(r"has won|draw", page.inner_text("#status"))
+    assert page.locator(".won").count() in (0, 4, 5, 6)
+
+
+def test_a_whole_game_of_gomoku_between_two_engines(visit):
+    page = visit("gomoku")
+    page.get_by_label("Size").fill("9")
+    page.get_by_role("button", name="New game").click()
+    eventually(page, "app.game.start.startsWith('9x9')")
+    set_up(page, Strength="Easy", Black="Engine", White="Engine")
+    eventually(page, "app.mover() === 'nobody'")
+    state = state_of(page)
+    assert state["outcome"] in ("one", "two", "draw")
+    if state["outcome"] != "draw":
+        assert page.locator(".won").count() >= 5
+    assert page.locator("#moves li").count() == len(state["position"]["moves"])
+    known = told(page, "app.game.values.filter(value => value !== null && value !== undefined).length")
+    assert known >= len(state["position"]["moves"]) - 1
+    assert page.locator("#graph .line").count() == 1
+
+
+def test_analysis_is_drawn_on_the_board_goes_on_and_stops(visit):
+    page = visit("gomoku")
+    page.get_by_label("Adviser").check()
+    page.wait_for_selector(".mark.best")
+    eventually(page, "Number(document.querySelector('#lines tbody td:nth-child(3)').textContent.replace(',', '')) > 50")
+    assert re.match(r"Black [\d.]+%", page.inner_text("#score"))
+    assert re.search(r"depth \d+ · [\d,.]+ k? ?nodes · ", page.inner_text("#facts"))
+    page.get_by_label("Adviser").uncheck()
+    eventually(page, "!app.isThinking")
+
+
+def test_undo_redo_and_a_walk_through_the_game(visit):
+    page = visit("gomoku")
+    set_up(page, Strength="Beginner")
+    for name in ("h8", "h9"):
+        eventually(page, "app.mover() === 'you' && !app.isBusy")
+        free = name if page.get_by_role("gridcell", name=f"{name}, empty").count() else "a1"
+        point(page, free).click()
+    eventually(page, "app.game.moves.length === 4 && app.mover() === 'you'")
+    page.get_by_role("button", name="Undo").click()
+    eventually(page, "app.game.ply === 2")
+    assert page.locator("[data-stone=x], [data-stone=o]").count() == 2
+    page.get_by_role("button", name="Redo").click()
+    eventually(page, "app.game.ply === 4")
+    page.get_by_label("Go to move").fill("0")
+    eventually(page, "app.game.ply === 0")
+    assert page.locator("[data-stone=x], [data-stone=o]").count() == 0
+    page.locator("#moves button").nth(2).click()
+    eventually(page, "app.game.ply === 3 && app.isPaused")
+    assert page.locator("[data-stone=x], [data-stone=o]").count() == 3
+    assert page.locator(".last").count() == 1
+
+
+def test_a_reload_keeps_the_game_and_its_history(visit):
+    page = visit("gomoku")
+    set_up(page, White="You")
+    for name in ("h8", "h9", "i9"):
+        point(page, name).click()
+        eventually(page, "!app.isBusy && app.game.moves.at(-1) === arg.name", name=name)
+    page.reload()
+    eventually(page, "app.game?.ply === 3")
+    page.get_by_role("button", name="Undo").click()
+    eventually(page, "app.game.ply === 2 && app.game.moves.length === 3")
+
+
+def test_a_reload_keeps_the_points_and_the_undo_of_a_tile_game(visit):
+    page = visit("2048")
+    set_up(page, Strength="At a glance", Player="Engine")
+    eventually(page, "app.game.points > 100")
+    page.keyboard.press("s")
+    eventually(page, "app.isPaused && !app.isBusy && !app.isThinking")
+    before = told(page, "[app.game.points, app.game.state.text, app.game.moves.length]")
+    page.reload()
+    eventually(page, "app.game?.state")
+    assert told(page, "[app.game.points, app.game.state.text, app.game.moves.length]") == before
+    page.keyboard.press("u")
+    eventually(page, "app.game.ply < arg.plies", plies=before[2])
+
+
+def test_a_link_restores_the_position_elsewhere(visit):
+    page = visit("connect4")
+    set_up(page, Yellow="You")
+    for column in (3, 3, 4):
+        page.locator(".point").nth(column).click()
+        eventually(page, "!app.isBusy && app.game.moves.at(-1) === arg.move", move=str(column + 1))
+    link = page.evaluate("location.hash")
+    other = visit(link=link)
+    eventually(other, "app.game.game === 'connect4'")
+    assert state_of(other)["position"]["moves"] == ["4", "4", "5"]
+    assert other.locator("[data-stone=x]").count() == 2
+
+
+def test_a_hint_tells_a_move_and_changes_nothing(visit):
+    page = visit("connect4")
+    page.get_by_role("button", name="Hint").click()
+    eventually(page, "document.querySelector('#status').textContent.startsWith('Hint: ')")
+    assert page.locator(".mark.best").count() == 1
+    assert told(page, "app.game.ply") == 0
+
+
+def test_sides_are_swapped_and_the_board_is_turned(visit):
+    page = visit("gomoku")
+    set_up(page, Strength="Beginner")
+    page.get_by_role("button", name="Swap").click()
+    eventually(page, "app.game.ply === 1 && app.mover() === 'you'")
+    assert page.get_by_label("Black", exact=True).input_value() == "engine"
+    before = point(page, "a1").bounding_box()
+    page.get_by_role("button", name="Flip").click()
+    after = point(page, "a1").bounding_box()
+    assert after["x"] > before["x"]
+    assert after["y"] < before["y"]
+
+
+def test_the_board_can_be_played_from_the_keyboard(visit):
+    page = visit("gomoku")
+    set_up(page, White="You")
+    point(page, "h8").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    eventually(page, "app.game.moves.join() === 'i9'")
+    assert page.get_by_role("gridcell", name="i9, black, last move").is_visible()
+
+
+def test_a_position_can_be_typed_in_and_a_wrong_one_is_explained(visit):
+    page = visit("2584-2x3")
+    page.get_by_text("From a position").click()
+    page.get_by_label("Position", exact=True).fill("b 2 2 0 0 0")
+    page.get_by_role("button", name="New game").click()
+    page.wait_for_selector("text=expected b or a and 6 numbers")
+    page.get_by_label("Position", exact=True).fill("b 5 1 6 0 12 0")
+    page.get_by_role("button", name="New game").click()
+    eventually(page, "app.game.state.text === 'b 5 1 6 0 12 0'")
+    assert sorted(page.locator(".tile").all_inner_texts()) == ["1", "13", "233", "8"]
+
+
+def test_tiles_slide_by_touch(visit):
+    page = visit("2048", has_touch=True)
+    box = page.locator(".tile-field").bounding_box()
+    for way in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x - way[0] * 60, y - way[1] * 60)
+        page.mouse.down()
+        page.mouse.move(x + way[0] * 60, y + way[1] * 60)
+        page.mouse.up()
+        page.wait_for_timeout(50)
+    eventually(page, "app.game.ply >= 4")
+
+
+def test_a_phone_shows_all_of_it_without_sideways_scrolling(visit):
+    page = visit(viewport={"width": 360, "height": 740})
+    for game in GAMES:
+        choose(page, game)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, game
+        box = page.locator("#board > *").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+
+
+def test_dark_and_light_are_both_there(visit):
+    page = visit(color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 27)"
+    page.get_by_role("button", name="Switch between light and dark").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(245, 242, 236)"
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_control_has_a_name(visit, game):
+    page = visit(game)
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('button, select, input, [role=grid], svg[role=img]')]
+            .filter(each => each.offsetParent !== null && !each.hidden)
+            .filter(each => !each.getAttribute('aria-label') && !each.getAttribute('aria-labelledby'))
+            .filter(each => !each.textContent.trim() && !each.labels?.length)
+            .map(each => each.outerHTML)"""
+    )
+    assert not unnamed
