@@ -96,6 +96,7 @@ def test_sgf_of_a_start_with_stones():
         ("(;SZ[5]AB[aa:ea]AE[ba:da];AW[cc]PL[B])", Record("gomoku", start="x...x/...../..o../...../..... x")),
         ("(;SZ[5]AB[aa:ba]PL[W])", Record("gomoku", start="xx.../...../...../...../..... o")),
         ("(;RU[Freestyle gomoku]RE[W+Resign])", Record("gomoku", "freestyle", "15x15", result="0-1")),
+        ("(;RU[1]RE[B+1])", Record("gomoku", "standard", "15x15", result="1-0")),
         ("(;RU[renju]RE[Draw])", Record("gomoku", "", "15x15", result="1/2-1/2")),
         ("(;RE[?]PB[a\\\nb]PW[ c\nd ])", Record("gomoku", "", "15x15", players=("ab", "c d"))),
         ("(;B[hh];C[he thinks]N[x];W[hg]C[so do I])", Record("gomoku", "", "15x15", ("h8", "h9"))),
