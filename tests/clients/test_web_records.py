@@ -5,7 +5,7 @@ import struct
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plyd.clients.errors import InvalidRequest
@@ -42,6 +42,7 @@ def test_every_game_has_its_formats_and_text_last():
 
 
 @pytest.mark.parametrize(("game", "form"), PAIRS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_what_is_written_is_read(game, form, data):
     is_for_two = game in ("connect4", "gomoku")
