@@ -21,6 +21,7 @@ COMMANDS = {
     "arena": "plyd.clients.arena:arena",
     "train": "plyd.engines.train:train",
     "models": "plyd.models.cli:models",
+    "bridges": "plyd.clients.bridges:bridges",
     "bench": "plyd.clients.bench:bench",
     "health": "plyd.clients.health:health",
 }

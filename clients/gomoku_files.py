@@ -10,6 +10,9 @@ from plyd.clients.sgf import Node, read_nodes, write_nodes
 LETTERS = "abcdefghijklmnopqrst"  # columns, so boards go to 20
 SMALLEST, LARGEST, USUAL = 5, len(LETTERS), 15
 RESULTS = {"1-0": "B+", "0-1": "W+", "1/2-1/2": "0"}  # as a record has them, and as SGF does
+COLOURS = {"B": "x", "W": "o"}  # SGF's, and the stones of ours
+SET_UP = {"AB": "x", "AW": "o", "AE": "."}
+RULES = {"0": "freestyle", "1": "standard"}  # Gomocup's numbers, which some programs write
 MOST_SET = 10  # times that a file may set up each point
 PSQ_HEAD = re.compile(r"\s*Piskvorky\s+(\d{1,4})x(\d{1,4})\s*,[^,]*,\s*(\d{1,4})\s*")
 PSQ_MOVE = re.compile(r"\s*(\d{1,4})\s*,\s*(\d{1,4})\s*(?:,\s*-?\d+\s*)?")
@@ -43,36 +46,55 @@ def read_sgf(text: str) -> Record:
     root = {key: values[0].strip() for key, values in nodes[0].items()}
     if root.get("GM", "4") != "4":
         raise InvalidRequest(f"GM[{root['GM'][:9]}] is another game; allowed is GM[4], Gomoku")
-    columns, _, height = root.get("SZ", str(USUAL)).partition(":")
-    if not re.fullmatch(r"\d{1,4}", columns) or not re.fullmatch(r"\d{0,4}", height):
-        raise InvalidRequest(f"SZ[{root['SZ'][:9]}] is no size; expected a number from {SMALLEST} to {LARGEST}")
-    size = _size(columns, height or columns)
-    cells = [["."] * size for _ in range(size)]
-    mover, colours, put = "", "", 0
-    moves: list[str] = []
+    size = _sgf_size(root.get("SZ", str(USUAL)))
+    first = next((at for at, node in enumerate(nodes) if COLOURS.keys() & node.keys()), len(nodes))
+    rows, mover = _set_up(nodes[: first + 1], size)
+    stones, moves = _played(nodes[first:], size)
+    players = name_of(root.get("PB", "")), name_of(root.get("PW", ""))
+    rule = root.get("RU", "")
+    variant, result = RULES.get(rule) or _variant_in(rule), _result_in(root.get("RE", ""))
+    start = _start_of(rows, stones[:1] or mover)
+    return Record("gomoku", variant, start, tuple(moves), result, players)
+
+
+def _sgf_size(text: str) -> int:
+    columns, _, rows = text.partition(":")
+    if not re.fullmatch(r"\d{1,4}", columns) or not re.fullmatch(r"\d{0,4}", rows):
+        raise InvalidRequest(f"SZ[{text[:9]}] is no size; expected a number from {SMALLEST} to {LARGEST}")
+    return _size(columns, rows or columns)
+
+
+def _set_up(nodes: list[Node], size: int) -> tuple[list[str], str]:
+    """The rows that nodes set up, and who is to move: as one of them says, or as the stones do."""
+    cells, put, mover = [["."] * size for _ in range(size)], 0, ""
     for node in nodes:
-        for key, stone in (("AB", "x"), ("AW", "o"), ("AE", ".")):
+        for key, stone in SET_UP.items():
             for x, y in _points(node.get(key, []), size):
-                if moves:
-                    raise InvalidRequest(f"{key} after move {len(moves)}; stones may be set before the first move only")
-                cells[y][x] = stone
-                put += 1
+                cells[y][x], put = stone, put + 1
                 if put > MOST_SET * size * size:
                     raise InvalidRequest(f"stones are set on every point of the board more than {MOST_SET} times")
-        if "PL" in node and not moves:
-            mover = "o" if node["PL"][0].strip()[:1].upper() == "W" else "x"
-        for colour in "BW":
-            for x, y in _points(node.get(colour, [])[:1], size):
-                colours += colour
-                moves.append(f"{LETTERS[x]}{size - y}")
+        if "PL" in node:
+            mover = COLOURS.get(node["PL"][0].strip()[:1].upper(), "")
     rows = ["".join(row) for row in cells]
-    mover = {"B": "x", "W": "o"}[colours[0]] if colours else mover or _board("/".join(rows))[1]
-    for at, colour in enumerate(colours):
-        if colour != "BW"[(at + (mover == "o")) % 2]:
-            raise InvalidRequest(f"move {at + 1} is {colour}[...], as is the one before; players move in turn")
-    players = name_of(root.get("PB", "")), name_of(root.get("PW", ""))
-    variant, result = _variant_in(root.get("RU", "")), _result_in(root.get("RE", ""))
-    return Record("gomoku", variant, _start_of(rows, mover), tuple(moves), result, players)
+    return rows, mover or _board("/".join(rows))[1]
+
+
+def _played(nodes: list[Node], size: int) -> tuple[str, list[str]]:
+    """The stones of the moves that nodes make, and the moves."""
+    stones = ""
+    moves: list[str] = []
+    for node in nodes:
+        if moves and (key := next((key for key in SET_UP if key in node), "")):
+            raise InvalidRequest(f"{key} after move {len(moves)}; stones may be set before the first move only")
+        for colour in [key for key in node if key in COLOURS]:
+            if stones.endswith(COLOURS[colour]):
+                raise InvalidRequest(
+                    f"move {len(moves) + 1} is {colour}[...], as is the one before; players take turns"
+                )
+            [(x, y)] = _points([node[colour][0].partition(":")[0]], size)
+            stones += COLOURS[colour]
+            moves.append(f"{LETTERS[x]}{size - y}")
+    return stones, moves
 
 
 def write_psq(record: Record) -> bytes:
@@ -165,7 +187,7 @@ def _place(move: str, size: int) -> tuple[int, int]:
 
 def _variant_in(text: str) -> str:
     """The variant that a rule's name stands for, "" if it is none of ours."""
-    return next((name for name in ("freestyle", "standard") if name in text.lower()), "")
+    return next((name for name in RULES.values() if name in text.lower()), "")
 
 
 def _result_in(text: str) -> str:

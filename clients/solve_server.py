@@ -24,6 +24,7 @@ MOST_CONNECTIONS = 256
 READ_BYTES = 1 << 14  # of a connection at once; twice as many are held before its sender has to wait
 WRITE_SECONDS = 60.0  # for a reader to take what was written, before we hang up
 AWAY_SECONDS = 600.0  # for a daemon to come back, before we hang up on whoever waits for it
+TRY_SECONDS = 0.3  # for one try to reach it
 PAUSE_SECONDS = 0.1  # before a daemon that was lost is asked again
 GRACE_SECONDS = 5.0  # for queries to be answered once we are told to go
 PROBE_SECONDS = 60  # of silence, before a peer is asked whether it is still there
@@ -148,7 +149,7 @@ class Asker:
         """A client of the daemon where it is now."""
         target = await self._place.target()
         if not self._client:
-            self._client = AsyncEngineClient(target, GAME, retry_seconds=FIRST_SECONDS)
+            self._client = AsyncEngineClient(target, GAME, retry_seconds=TRY_SECONDS)
         return self._client
 
     async def _lost(self, client: AsyncEngineClient | None, error: PlydError) -> None:

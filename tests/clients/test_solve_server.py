@@ -1,5 +1,6 @@
 """`plyd solve --listen`: lines over real sockets, by clients that behave well, badly, or vanish."""
 
+import asyncio
 import contextlib
 import math
 import signal
@@ -13,11 +14,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from plyd.clients import EngineClient
+from plyd.clients import EngineClient, solve_server
 from plyd.clients.cli import main
 from plyd.clients.endpoint import BadEndpoint, Endpoint, parse_endpoint
+from plyd.clients.places import Elsewhere
 from plyd.clients.solve import LONGEST_LINE, Lines
-from plyd.clients.solve_server import MOST_CONNECTIONS, MOST_TOLD
+from plyd.clients.solve_server import MOST_CONNECTIONS, MOST_TOLD, Asker, Log, Switchboard, bind
 
 SECONDS = 60  # for things that take milliseconds
 QUERY, ANSWER = b"b 2 2 0 0 0 0\n", b"= 1422.339261\n"
@@ -218,6 +220,40 @@ def test_client_who_never_reads_hurts_nobody(server):
         assert server.megabytes() < before + 15
 
 
+async def cut_off(target, data):
+    """Send data to a server in this process, read nothing, and return once it hangs up."""
+    log, loop = Log(), asyncio.get_running_loop()
+    asker = Asker(Elsewhere(target), log, moves=False)
+    server, bound = await bind(Endpoint("127.0.0.1", 0), Switchboard(asker, log, b"").serve)
+    await server.start_serving()
+    with socket.socket() as peer:
+        peer.setblocking(False)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await loop.sock_connect(peer, (bound.host, bound.port))
+        async with asyncio.timeout(SECONDS):
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    await loop.sock_sendall(peer, data)
+                    await asyncio.sleep(0.05)
+    server.close()
+    await asker.close()
+
+
+def test_client_who_never_reads_is_cut_off_in_the_end(daemon, monkeypatch, capsys):
+    monkeypatch.setattr(solve_server, "WRITE_SECONDS", 0.2)
+    asyncio.run(cut_off(daemon, QUERY * 5000))
+    assert capsys.readouterr().err.endswith(": reads nothing, hung up\n")
+
+
+def test_query_does_not_wait_for_ever(nowhere, monkeypatch, capsys):
+    monkeypatch.setattr(solve_server, "AWAY_SECONDS", 0.2)
+    monkeypatch.setattr(solve_server, "TRY_SECONDS", 0.1)
+    asyncio.run(cut_off(nowhere, QUERY))
+    waiting, hung_up = capsys.readouterr().err.splitlines()
+    assert waiting.startswith(f"queries wait for the daemon: {nowhere} is unavailable: ")
+    assert f": hung up: {nowhere} is unavailable: " in hung_up
+
+
 def test_clients_who_vanish_hurt_nobody(server, wait_for):
     with server.connect() as peer:
         before = len(server.told())
@@ -285,7 +321,7 @@ def test_daemon_killed_and_back(begin, own_daemon):
         own_daemon.kill()
         other.socket.sendall(QUERY)
         peer.socket.sendall(QUERY + b"b 7 12 4 10 4 2\n")
-        time.sleep(1.5)  # longer than one try
+        time.sleep(0.6)  # longer than one try
         own_daemon.launch()
         assert peer.finish() == ANSWER + b"= 0\n"
         assert other.finish() == ANSWER

@@ -5,7 +5,7 @@ import struct
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plyd.clients.errors import InvalidRequest
@@ -42,6 +42,7 @@ def test_every_game_has_its_formats_and_text_last():
 
 
 @pytest.mark.parametrize(("game", "form"), PAIRS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_what_is_written_is_read(game, form, data):
     is_for_two = game in ("connect4", "gomoku")
@@ -96,6 +97,7 @@ def test_sgf_of_a_start_with_stones():
         ("(;SZ[5]AB[aa:ea]AE[ba:da];AW[cc]PL[B])", Record("gomoku", start="x...x/...../..o../...../..... x")),
         ("(;SZ[5]AB[aa:ba]PL[W])", Record("gomoku", start="xx.../...../...../...../..... o")),
         ("(;RU[Freestyle gomoku]RE[W+Resign])", Record("gomoku", "freestyle", "15x15", result="0-1")),
+        ("(;RU[1]RE[B+1])", Record("gomoku", "standard", "15x15", result="1-0")),
         ("(;RU[renju]RE[Draw])", Record("gomoku", "", "15x15", result="1/2-1/2")),
         ("(;RE[?]PB[a\\\nb]PW[ c\nd ])", Record("gomoku", "", "15x15", players=("ab", "c d"))),
         ("(;B[hh];C[he thinks]N[x];W[hg]C[so do I])", Record("gomoku", "", "15x15", ("h8", "h9"))),
