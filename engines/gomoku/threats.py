@@ -19,13 +19,18 @@ from plyd.engines.gomoku.board import (
     NOBODY,
     POINTS,
     RADIUS,
+    WALL,
     Board,
     View,
+    around,
+    code_of,
     count_of,
     first_of,
     kind_at,
+    line_of,
     list_of,
     play,
+    reach_of,
     step_of,
     undo,
     view,
@@ -33,6 +38,8 @@ from plyd.engines.gomoku.board import (
 from plyd.engines.gomoku.patterns import (
     A_FOUR,
     A_THREE,
+    DEAD,
+    FIVE,
     FOUR,
     FOUR_AND_THREE,
     MAKES_FIVE,
@@ -154,6 +161,25 @@ def begin(c: Any) -> None:
     c.state[NODES] = 0
 
 
+@njit(inline="always")
+def answer_to(v: View, move: int, attacker: int) -> int:
+    """The only point that stops the four which a stone of the attacker's would make: where he would make five next."""
+    code, line = code_of(v, move, attacker), 0
+    while (code >> (4 * line)) & 15 != FOUR:
+        line += 1
+    at, place = line_of(move, line)
+    word = v.lines[at] ^ np.uint64(attacker) << np.uint64(2 * place)
+    other = place - np.int64(v.state[RADIUS]) - 1
+    found = DEAD
+    while found != FIVE:
+        other += 1
+        bit = np.uint64(2 * other)
+        if word >> bit & np.uint64(WALL) == NOBODY:
+            both = np.int64(v.classes[around(word, bit, reach_of(v))])
+            found = both >> (4 * (attacker - 1)) & 15
+    return move + (other - place) * step_of(line)
+
+
 @njit(nogil=True)
 def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
     """Whether the attacker, who is to move, wins by fours alone: WIN, FAIL, or UNDECIDED after so many nodes.
@@ -215,8 +241,14 @@ def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
             return UNDECIDED
         c.frame[2 * level] = at + 1
         move = np.int64(c.moves[at])
+        answer = answer_to(v, move, attacker)
+        key = v.state[HASH] ^ ATTACKER[attacker]
+        key ^= v.random[2 * move + attacker - 1] ^ v.random[2 * answer + defender - 1]
+        if c.failed[key & c.mask] == key:  # seen before, and no need to go there to see it again
+            c.state[NODES] += 1
+            nodes -= 1
+            continue
         play(v, move, attacker)
-        answer = first_of(v, attacker, MAKES_FIVE)
         play(v, answer, defender)
         c.line[2 * level] = move
         c.line[2 * level + 1] = answer
@@ -254,7 +286,7 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
     points = min(end - start, SEEN_POINTS)
     for k in range(points):
         point = np.int64(into[start + k])
-        code = np.int64(v.code[point * 2 + attacker - 1])
+        code = code_of(v, point, attacker)
         marks[point] = marks[point] + 1 if marks[point] == k else marks[point]
         for line in range(4):
             if (code >> (4 * line)) & 15 >= FOUR:
@@ -265,7 +297,7 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
                         marks[near] = k + 1
     # whatever helps is in line with the first of them, or is it
     point = np.int64(into[start])
-    code = np.int64(v.code[point * 2 + attacker - 1])
+    code = code_of(v, point, attacker)
     count = start
     if marks[point] == points:
         into[count] = point

@@ -7,10 +7,11 @@ from numba import njit
 
 from plyd.engines.gomoku.board import O, X, empty_board, list_near, list_of, place_of, play, set_up, undo, view
 from plyd.engines.gomoku.evaluation import Weights
-from plyd.engines.gomoku.patterns import COMBINATIONS, KINDS
+from plyd.engines.gomoku.patterns import A_THREE, COMBINATIONS, KINDS
 from plyd.engines.gomoku.threats import (
     NODES,
     PLIES,
+    answer_to,
     begin,
     chase_fours,
     chase_view,
@@ -21,7 +22,7 @@ from plyd.engines.gomoku.threats import (
 )
 
 COLOURS = {"x": X, "o": O}
-CHANGING = ("stone", "key", "code", "combo", "sets", "many", "sums", "state")
+CHANGING = ("stone", "lines", "code", "combo", "sets", "many", "sums", "state")
 
 
 @njit(cache=True)
@@ -53,6 +54,12 @@ def leave_chase(board, chase):
 @njit(cache=True)
 def leave_proving(board, proof):
     leave_proof(view(board), proof_view(proof))
+
+
+@njit(cache=True)
+def answer_on(board, move, attacker):
+    """What `answer_to` says."""
+    return answer_to(view(board), move, attacker)
 
 
 @njit(cache=True)
@@ -99,8 +106,8 @@ def random_weights(seed):
 def snapshot(board):
     """Copies of all that changes on a board, but for the points of no threat, which nobody counts."""
     arrays = {name: getattr(board, name).copy() for name in CHANGING}
-    arrays["sets"].reshape(2, KINDS, -1)[:, 0] = 0
-    arrays["many"].reshape(2, KINDS)[:, 0] = 0
+    arrays["sets"].reshape(2, KINDS, -1)[:, :A_THREE] = 0
+    arrays["many"].reshape(2, KINDS)[:, :A_THREE] = 0
     return arrays
 
 

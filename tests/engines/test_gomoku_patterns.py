@@ -11,10 +11,9 @@ from plyd.engines.gomoku.board import (
     FREE,
     HASH,
     MARGIN,
-    MASK,
     NOBODY,
     OCCUPIED,
-    SHIFT,
+    POINTS,
     STRIDE,
     WALL,
     O,
@@ -27,6 +26,7 @@ from plyd.engines.gomoku.board import (
 )
 from plyd.engines.gomoku.evaluation import shipped
 from plyd.engines.gomoku.patterns import (
+    A_THREE,
     CLASSES,
     COMBINATION_MASK,
     COMBINATIONS,
@@ -241,16 +241,13 @@ def assert_same(board, anew, size):
     on_board = np.array(points_of_size(size))
     empty = on_board[board.stone[on_board] == NOBODY]
     assert np.array_equal(board.stone, anew.stone)
-    shift, mask = board.state[SHIFT], board.state[MASK]
-    used = on_board[board.stone[on_board] != WALL]
-    keys, keys_anew = (b.key.reshape(-1, 4)[used] >> shift & mask for b in (board, anew))
-    assert np.array_equal(keys, keys_anew)
+    assert np.array_equal(board.lines, anew.lines)
     for name in ("code", "combo"):
-        now, then = (getattr(b, name).reshape(-1, 2)[empty] for b in (board, anew))
+        now, then = (getattr(b, name).reshape(POINTS, -1)[empty] for b in (board, anew))
         assert np.array_equal(now, then), name
-    sets, sets_anew = (b.sets.reshape(2, KINDS, STRIDE)[:, 1:] for b in (board, anew))
+    sets, sets_anew = (b.sets.reshape(2, KINDS, STRIDE)[:, A_THREE:] for b in (board, anew))
     assert np.array_equal(sets, sets_anew)
-    many, many_anew = (b.many.reshape(2, KINDS)[:, 1:OCCUPIED] for b in (board, anew))
+    many, many_anew = (b.many.reshape(2, KINDS)[:, A_THREE:OCCUPIED] for b in (board, anew))
     assert np.array_equal(many, many_anew)
     assert np.array_equal(board.sums, anew.sums)
     assert board.state[HASH] == anew.state[HASH]
@@ -303,7 +300,7 @@ def test_taking_back_everything_brings_everything_back(rules, size):
     for point in free:  # until the board is full
         put_stone(board, point, chance.choice((X, O)))
     assert board.state[FREE] == 0
-    assert not board.many.reshape(2, KINDS)[:, 1:OCCUPIED].any()
+    assert not board.many.reshape(2, KINDS)[:, A_THREE:OCCUPIED].any()
     assert not board.sums.any()
     for point in reversed(free):
         take_stone(board, point)
@@ -345,11 +342,12 @@ def test_a_board_knows_of_each_point_what_a_slow_scan_finds(rules, size, walls):
             for point, kind in kinds.items():
                 at = point_at(*point) * 2 + side
                 classes = [NAMES.index(name) for name in classes_at(position.rows, point, stone, rules.exactly_five)]
-                assert int(board.code[at]) == sum(found << 4 * line for line, found in enumerate(classes))
+                code = int(board.code[at // 2]) >> 16 * side & 0xFFFF
+                assert code == sum(found << 4 * line for line, found in enumerate(classes))
                 number = index[tuple(sorted(classes))]
                 assert int(board.combo[at]) == number | KIND_NAMES.index(kind) << KIND_SHIFT
                 sums[side] += weights.worth[2 * number : 2 * number + 2]
-            for number, name in enumerate(KIND_NAMES[1:], 1):
+            for number, name in enumerate(KIND_NAMES[A_THREE:], A_THREE):
                 expected = [point for point, kind in kinds.items() if kind == name]
                 assert points(points_of_kind(board, side + 1, number)) == expected
                 assert board.many[side * KINDS + number] == len(expected)

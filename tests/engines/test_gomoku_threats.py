@@ -13,6 +13,7 @@ from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, move_at,
 from plyd.engines.gomoku.threats import FAIL, NODES, UNDECIDED, WIN, chase_for, go_on_proving, proof_for
 from tests.engines.gomoku_kernels import (
     COLOURS,
+    answer_on,
     answers_on,
     board_for,
     changes_since,
@@ -326,6 +327,22 @@ def test_a_chase_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
 
 
 # --- Answers ----------------------------------------------------------------------------------------------------------
+
+
+@RULES
+@pytest.mark.parametrize("size", [5, 7, 15, 20])
+def test_the_answer_to_a_four_is_where_five_would_be(rules, size):
+    seen, exact = 0, rules.exactly_five
+    for position in random_positions(rules, size, range(10, size * 4), 60, seed=4, walls=size // 3, spread=4):
+        for stone in "xo":
+            if five_points(position.rows, stone, exact):
+                continue
+            board = board_for(rules, position)
+            for four in points_of(position.rows, stone, exact, "A_FOUR", "FOUR_AND_TWO", "FOUR_AND_THREE"):
+                answer = place_of(int(answer_on(board, point_at(*four), COLOURS[stone])))
+                assert [answer] == five_points(put(position.rows, four, stone), stone, exact), rules.text(position)
+                seen += 1
+    assert seen > 20
 
 
 @RULES
