@@ -94,8 +94,8 @@ def serve(games: tuple[str, ...], listen: tuple[str, ...], **settings: Any) -> N
 def up(games: tuple[str, ...], host: str, base_port: int, with_web: bool, web_port: int | None) -> None:
     """Run every engine there is, or those of GAME..., each in its own daemon process on its own port, and the page.
 
-    Prints a line "GAME ADDRESS PID" whenever one is ready, and "web URL PID" for the page: open that in a browser. What
-    dies is started again, after a pause that grows while it keeps dying. Ctrl-C or SIGTERM stops them all in good order.
+    Prints a line "GAME ADDRESS PID" whenever one is ready, and "web URL PID" for the page: open that URL in a browser.
+    What dies is started again, after a pause that grows while it keeps dying. Ctrl-C or SIGTERM stops all of them.
 
     \b
     plyd up

@@ -9,11 +9,13 @@ from plyd.engines.gomoku.inference import Evaluator, load_network
 from plyd.engines.gomoku.planes import IMAGES, PLANES, image_of, planes_of_games
 from plyd.engines.gomoku.replay import Game, batch_of
 from plyd.engines.gomoku.rules import point_of
+from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
+from plyd.engines.gomoku.adopt import adopt, positions_of  # noqa: E402
 from plyd.engines.gomoku.export import export, largest_difference, onnx_bytes  # noqa: E402
 from plyd.engines.gomoku.network import Network, losses  # noqa: E402
 
@@ -183,3 +185,26 @@ def test_files_that_are_no_network_are_told(tmp_path):
         load_network(tmp_path / "nowhere.plyd")
     with pytest.raises(BadModel, match="ONNX Runtime cannot use"):
         Evaluator(b"")
+
+
+# --- The way back -----------------------------------------------------------------------------------------------------
+
+
+def test_a_network_for_play_is_taken_up_again_for_training_as_it_was(tmp_path):
+    path, network = tmp_path / "small.plyd", some_network(4)
+    sha256 = export(network, path, "small", {})
+    again = Network(network.blocks, network.channels)
+    assert adopt(again, path) == sha256
+    assert largest_difference(again, onnx_bytes(network)) < 1e-4
+    planes = torch.from_numpy(positions_of(load_network(path)[0]))
+    with torch.no_grad():  # and while it learns, when norms go by the batch they see, it is the same still
+        wanted, got = network.eval()(planes), again.train()(planes)
+    for one, other in zip(wanted, got, strict=True):
+        assert (one - other).abs().max() < 0.02 * (1 + one.abs().max())
+
+
+def test_a_network_of_another_shape_is_not_taken_up(tmp_path):
+    path, network = tmp_path / "small.plyd", some_network(4)
+    export(network, path, "small", {})
+    with pytest.raises(BadWeights, match=f"another shape than a network of {network.blocks + 1}x{network.channels}"):
+        adopt(Network(network.blocks + 1, network.channels), path)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from plyd.models.files import read_file, write_file
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
+from plyd.engines.gomoku.export import largest_difference, onnx_bytes  # noqa: E402
 from plyd.engines.gomoku.inference import load_network  # noqa: E402
 from plyd.engines.gomoku.training import CHECKPOINT, Plan, Trainer, elo_difference  # noqa: E402
 
@@ -203,6 +205,21 @@ def test_a_run_learns_from_others_then_plays_rates_and_publishes(tmp_path, games
     from plyd.engines.gomoku.curve import draw
 
     assert draw(tmp_path / "run").stat().st_size > 1000
+
+
+def test_a_run_may_begin_with_a_network_for_play(tmp_path):
+    first = Trainer(SMALL, tmp_path / "first", 1)
+    first.ship(tmp_path / "ours.plyd")
+    second = Trainer(replace(SMALL, seed=2), tmp_path / "second", 1)
+    assert not same(first.network, second.network)
+    second.adopt(tmp_path / "ours.plyd")
+    sha256 = second.facts()["adopted"]
+    assert sha256 == load_network(tmp_path / "ours.plyd")[1].sha256
+    assert largest_difference(second.average, onnx_bytes(first.average)) < 1e-4
+    second.save()
+    third = Trainer(SMALL, tmp_path / "second", 1)
+    assert third.resume()
+    assert third.progress.adopted == sha256
 
 
 def test_a_resumed_run_is_where_it_was(tmp_path, games):
