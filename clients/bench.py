@@ -27,7 +27,7 @@ CALLERS = 16
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.option("--cold/--no-cold", default=True, help="Measure a first start too, which compiles for seconds.")
 def bench(games: tuple[str, ...], as_json: bool, cold: bool) -> None:
-    """Measure the speed of engines and daemons: of GAME..., or of every game.
+    """Measure the speed of engines and daemons: of GAME..., or of every game; GAME may be web, for the page.
 
     Prints each figure beside what it has to reach. The signature beside an engine's search speed stands for what the
     search does: it changes only if the search does. Takes about a minute; run it on a machine with nothing else to do.
@@ -44,7 +44,7 @@ def bench(games: tuple[str, ...], as_json: bool, cold: bool) -> None:
     found: list[dict[str, Any]] = []
     try:
         with talk.status("measuring") as status:
-            for figure in measure(games or known_games(), cold=cold, say=status.update):
+            for figure in measure(games or (*known_games(), "web"), cold=cold, say=status.update):
                 found.append(figure)
                 if as_json:
                     print(json.dumps(figure), flush=True)
@@ -55,8 +55,13 @@ def bench(games: tuple[str, ...], as_json: bool, cold: bool) -> None:
 
 
 def measure(games: tuple[str, ...], *, cold: bool, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Every figure of every game."""
+    """Every figure of every game, and of the page."""
     for game in games:
+        if game == "web":
+            from plyd.clients.web.bench import measure as measure_page
+
+            yield from measure_page(say)
+            continue
         say(f"{game}: the engine alone")
         yield from engine_figures(game)
         say(f"{game}: starting daemons")

@@ -25,6 +25,7 @@ export class App {
     this.searching = 0; // the turn of the search under way, 0 if there is none
     this.isPaused = false;
     this.isBusy = false;
+    this.drawings = new Map();
     this.socket = new Socket({ games: (games, isComplete) => this.meet(games, isComplete), open: () => this.opened(), lost: () => this.lost() });
     this.bind();
   }
@@ -92,6 +93,13 @@ export class App {
   // --- games
 
   async arrive() {
+    if (this.isArriving) return;
+    this.isArriving = true;
+    await this.arriveOnce();
+    this.isArriving = false;
+  }
+
+  async arriveOnce() {
     const wanted = fromLink(location.hash);
     const kept = this.kept();
     const record = kept && (!wanted || kept.link === location.hash) ? kept : wanted;
@@ -122,8 +130,6 @@ export class App {
 
   // Opens a game: a new one, or a record's.
   async open(card, record = null) {
-    if (this.isOpening) return;
-    this.isOpening = true;
     const turn = ++this.turn;
     await this.attempt(async () => {
       const settings = load(card);
@@ -141,7 +147,6 @@ export class App {
       clearReport();
       this.show(null);
     });
-    this.isOpening = false;
     if (this.game && turn === this.turn) this.drive();
   }
 
@@ -325,13 +330,28 @@ export class App {
   }
 
   heard(report, ply) {
-    const soFar = this.game.marks[ply].points;
-    showReport(report, soFar, this.names);
-    this.board.advise(report);
+    const { game } = this;
+    const soFar = game.marks[ply].points;
     const value = valueOf(report, soFar);
-    if (value !== null) this.game.values[ply] = value;
-    this.showHistory();
-    if (report.final && !report.move) this.keep();
+    if (value !== null) game.values[ply] = value;
+    this.soon("report", () => {
+      if (game !== this.game) return;
+      showReport(report, soFar, this.names);
+      if (ply === game.ply) this.board.advise(report);
+    });
+    this.soon("history", () => this.showHistory());
+  }
+
+  // Draws something in the next frame, once, however often it changes until then.
+  soon(name, work) {
+    if (!this.drawings.size) {
+      requestAnimationFrame(() => {
+        const drawings = [...this.drawings.values()];
+        this.drawings.clear();
+        for (const draw of drawings) draw();
+      });
+    }
+    this.drawings.set(name, work);
   }
 
   stop() {
@@ -355,8 +375,7 @@ export class App {
     byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
     byId("redo").disabled = game.ply >= game.moves.length;
     byId("hint").disabled = !game.state.toMove;
-    this.showHistory();
-    showMoves(game, (ply) => this.go(ply));
+    this.soon("history", () => this.showHistory());
     this.tell(made);
     this.keep();
   }
@@ -364,6 +383,7 @@ export class App {
   showHistory() {
     const { game } = this;
     showGraph(game.values, game.moves.length, game.ply, !game.hasChance, (ply) => this.go(ply));
+    showMoves(game, (ply) => this.go(ply));
   }
 
   tell(made) {

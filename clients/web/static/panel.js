@@ -91,6 +91,9 @@ export function showMoves(game, go) {
   const list = byId("moves");
   list.hidden = game.hasChance;
   if (game.hasChance) return;
+  const shown = `${game.moves.join(" ")} ${game.ply}`;
+  if (list.dataset.shown === shown) return;
+  list.dataset.shown = shown;
   const items = game.moves.map((move, i) => el("li", {}, el("button", { type: "button", class: i + 1 === game.ply ? "here" : undefined, "aria-current": i + 1 === game.ply ? "true" : undefined, onclick: () => go(i + 1) }, move)));
   list.replaceChildren(...items);
   const here = list.children[game.ply - 1];

@@ -78,7 +78,7 @@ export class TileBoard {
     tile.element.firstChild.textContent = tile.value;
     tile.element.style.setProperty("--step", step.toFixed(2));
     tile.element.dataset.length = Math.min(tile.value.length, 6);
-    tile.element.classList.toggle("high", step > 5.5);
+    tile.element.classList.toggle("high", step > 11.5);
   }
 
   put(tile, cell) {

@@ -1,0 +1,189 @@
+"""Figures of the page, measured as its users meet it: a bridge and a daemon of their own, sockets, and a browser.
+
+The browser's figures need Chromium and Playwright (`pip install playwright`); without them the others are still told.
+"""
+
+import contextlib
+import json
+import shutil
+import statistics
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from websockets.sync.client import connect
+
+from plyd.clients.bench import figure, percentile, running
+from plyd.clients.cli import PROGRAM
+
+NAME = "web"
+GAME = "gomoku"
+TABS, TABS_SECONDS = 50, 30.0
+ANSWERS = 200
+MOVES = 20
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+LISTEN_IN = """() => {
+    const app = window.plyd;
+    window.seen = { reports: 0, answers: [] };
+    const take = app.socket.take.bind(app.socket), show = app.show.bind(app);
+    let heard = 0;
+    app.socket.take = (words) => {
+        if (words.report) { seen.reports++; if (words.report.final) heard = performance.now(); }
+        return take(words);
+    };
+    app.show = (made) => {
+        show(made);
+        const from = heard;
+        heard = 0;
+        if (from && made?.length) requestAnimationFrame(() => setTimeout(() => seen.answers.push(performance.now() - from)));
+    };
+}"""  # noqa: E501
+
+
+def measure(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Every figure of the page."""
+    say("web: starting")
+    with running(GAME) as target, bridge(target) as url:
+        say("web: the socket")
+        yield from socket_figures(url)
+        say(f"web: {TABS} pages")
+        yield from share_figures(url)
+        if browser := next(filter(None, map(shutil.which, BROWSERS)), None):
+            say("web: the browser")
+            yield from browser_figures(url, browser)
+
+
+@contextlib.contextmanager
+def bridge(target: str) -> Iterator[str]:
+    """A bridge on a free port; its URL, once the daemon behind it is seen."""
+    command = [*PROGRAM, "web", "--connect", target, "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().decode().split()[-1]
+            with contextlib.closing(Tab(url)):
+                yield url
+        finally:
+            process.terminate()
+
+
+class Tab:
+    """A page's socket without the page."""
+
+    def __init__(self, url: str) -> None:
+        self._socket: Any = connect(f"ws{url.removeprefix('http')}/socket", compression=None).__enter__()
+        self._last = 0
+        while not self.hear().get("isComplete"):
+            pass
+
+    def hear(self, seconds: float = 60.0) -> dict[str, Any]:
+        """The next words."""
+        words: dict[str, Any] = json.loads(self._socket.recv(timeout=seconds))
+        return words
+
+    def send(self, verb: str, **fields: Any) -> int:
+        """Ask; the request's number."""
+        self._last += 1
+        self._socket.send(json.dumps({"id": self._last, "do": verb, "position": {"game": GAME}, **fields}))
+        return self._last
+
+    def ask(self, verb: str, **fields: Any) -> dict[str, Any]:
+        """Ask, and wait for the last answer."""
+        number = self.send(verb, **fields)
+        while True:
+            words = self.hear()
+            if words.get("id") == number and ("state" in words or words.get("report", {}).get("final")):
+                return words
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+def socket_figures(url: str) -> Iterator[dict[str, Any]]:
+    """What the bridge itself costs."""
+    with contextlib.closing(Tab(url)) as tab:
+        for verb, name, fields in (
+            ("apply", "a move's new position, p50", {"moves": ["h8"]}),
+            ("think", "a search of one node, p50", {"nodes": 1}),
+        ):
+            times = []
+            for _ in range(ANSWERS):
+                began = time.perf_counter()
+                tab.ask(verb, **fields)
+                times.append((time.perf_counter() - began) * 1000)
+            yield figure(NAME, name, percentile(times, 50), "ms")
+
+
+def share_figures(url: str) -> Iterator[dict[str, Any]]:
+    """Pages that analyse at once: what each gets of the time, and how long the first word takes."""
+    reports, firsts, notices = [0] * TABS, [TABS_SECONDS] * TABS, [0] * TABS
+    began = time.perf_counter()
+
+    def analyse(number: int) -> None:
+        with contextlib.closing(Tab(url)) as tab:
+            tab.send("think", lines=5)
+            while (left := TABS_SECONDS - (time.perf_counter() - began)) > 0:
+                with contextlib.suppress(TimeoutError):
+                    words = tab.hear(left)
+                    notices[number] += "queue" in words
+                    if "report" in words:
+                        firsts[number] = min(firsts[number], time.perf_counter() - began)
+                        reports[number] += 1
+
+    threads = [threading.Thread(target=analyse, args=(number,)) for number in range(TABS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    served = sum(count > 0 for count in reports)
+    yield figure(
+        NAME, f"{TABS} pages analyse for {TABS_SECONDS:.0f} s: pages that got turns", served, "", at_least=TABS
+    )
+    yield figure(NAME, "the least reports of a page, of the mean", min(reports) / statistics.mean(reports), "")
+    yield figure(NAME, "the last page's first report", max(firsts), "s")
+    told = sum(count > 0 for count in notices) / TABS
+    yield figure(NAME, "pages that were told their place in the queue", 100 * told, "%")
+
+
+def browser_figures(url: str, browser: str) -> Iterator[dict[str, Any]]:
+    """What a person sees: in headless Chromium, which draws without a graphics card."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        ready, sizes = [], 0
+        for _ in range(6):
+            page = chromium.new_context(viewport={"width": 1280, "height": 860}).new_page()
+            began = time.perf_counter()
+            page.goto(url)
+            page.wait_for_selector("#board > *")
+            ready.append(time.perf_counter() - began)
+            sizes = page.evaluate(
+                "() => performance.getEntries().reduce((sum, each) => sum + (each.decodedBodySize ?? 0), 0)"
+            )
+            page.context.close()
+        yield figure(NAME, "page ready, with an empty cache, median of 5", statistics.median(ready[1:]), "s", at_most=1)
+        yield figure(NAME, "page, everything together", sizes / 1000, "kB", at_most=300)
+        page = chromium.new_page(viewport={"width": 1280, "height": 860})
+        page.goto(url)
+        page.wait_for_selector("#board > *")
+        page.evaluate(LISTEN_IN)
+        page.check("#adviser")
+        page.wait_for_function("() => seen.reports > 2")
+        before, began = page.evaluate("() => seen.reports"), time.perf_counter()
+        time.sleep(5)
+        updates = (page.evaluate("() => seen.reports") - before) / (time.perf_counter() - began)
+        yield figure(NAME, "analysis updates a second", updates, "/s", at_least=5)
+        page.uncheck("#adviser")
+        page.get_by_label("Strength").select_option(label="100 ms a move")
+        page.get_by_label("Black", exact=True).select_option(label="Engine")
+        page.wait_for_function(f"() => seen.answers.length >= {MOVES} || plyd.mover() === 'nobody'", timeout=60_000)
+        answers = page.evaluate("() => seen.answers")
+        yield figure(NAME, "a move on screen after the engine's answer, p50", percentile(answers, 50), "ms")
+        yield figure(NAME, "the same, slowest of 20", max(answers[:MOVES]), "ms", at_most=100)
+        chromium.close()
