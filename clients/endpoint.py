@@ -3,12 +3,10 @@
 import ipaddress
 from dataclasses import dataclass
 
-from plyd.clients.errors import PlydError
-
 FORM = "an address is HOST:PORT (port 0 for any free one) or [IPV6]:PORT"
 
 
-class BadEndpoint(PlydError):
+class BadEndpoint(Exception):
     """A place where we cannot listen, or are not allowed to."""
 
 

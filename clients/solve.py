@@ -46,6 +46,7 @@ def solve(connect: str | None, listen: str | None, insecure: bool, strict: bool,
     $ echo "b 2 2 0 0 0 0" | nc -N 127.0.0.1 2584
     = 1422.339261
     """
+    from plyd.clients.endpoint import BadEndpoint
     from plyd.clients.errors import PlydError
 
     if connect == "":
@@ -61,7 +62,7 @@ def solve(connect: str | None, listen: str | None, insecure: bool, strict: bool,
             status = use_pipes(connect, strict=strict, **wanted)
         else:
             status = use_sockets(listen, connect, insecure=insecure, **wanted)
-    except PlydError as error:
+    except (PlydError, BadEndpoint) as error:
         raise click.ClickException(str(error)) from None
     except BrokenPipeError:  # whoever read our answers has enough
         status = 0
