@@ -25,6 +25,7 @@ def test_the_wheel_installs_one_namespace_with_the_schema_in_it(tmp_path):
         "plyd/engines/registry.py",
         "plyd/servers/daemon.py",
         "plyd/clients/client.py",
+        "plyd/clients/web/static/index.html",
         "plyd/models/__init__.py",
     ):
         assert name in names

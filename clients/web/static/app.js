@@ -390,7 +390,7 @@ export class App {
     const { game } = this;
     if (!game) return;
     const { outcome, toMove } = game.state;
-    byId("stop").textContent = this.isPaused ? "Go on" : "Stop";
+    byId("stop").textContent = this.isPaused && ["engine", "evil", "chance"].includes(this.mover()) ? "Go on" : "Stop";
     const gained = game.hasChance ? `${points(game.points)} points. ` : "";
     const moved = made?.length ? `${made.join(", ")}. ` : "";
     const mover = this.mover();
