@@ -227,8 +227,8 @@ def play(v: View, point: int, colour: int) -> None:
     v.stone[point] = colour
     v.sets[OCCUPIED * STRIDE + point // STRIDE] |= np.uint32(1) << np.uint32(point % STRIDE)
     v.state[FREE] -= np.uint64(1)
-    gain_x = _change(v, point, 0, np.uint16(NO_COMBO))
-    gain_o = _change(v, point, 1, np.uint16(NO_COMBO))
+    gain_x = _change(v, point, np.int64(0), np.uint16(NO_COMBO))
+    gain_o = _change(v, point, np.int64(1), np.uint16(NO_COMBO))
     _tell_neighbours(v, point, colour, gain_x, gain_o)
 
 
@@ -265,8 +265,8 @@ def _tell_neighbours(v: View, point: int, colour: int, gain_x: int, gain_o: int)
             new = old & ~_in_code(np.uint32(255), line) | _in_code(both, line)
             if new != old:
                 v.code[neighbour] = new
-                gain_x += _change(v, neighbour, 0, v.combined[new & np.uint32(0xFFFF)])
-                gain_o += _change(v, neighbour, 1, v.combined[new >> np.uint32(16)])
+                gain_x += _change(v, neighbour, np.int64(0), v.combined[new & np.uint32(0xFFFF)])
+                gain_o += _change(v, neighbour, np.int64(1), v.combined[new >> np.uint32(16)])
     _gain(v, 0, gain_x)
     _gain(v, 1, gain_o)
 
@@ -279,11 +279,11 @@ def _enter(v: View, point: int) -> None:
         at, place = line_of(point, line)
         code |= _in_code(np.uint32(v.classes[around(v.lines[at], np.uint64(2 * place), reach_of(v))]), line)
     v.code[point] = code
-    _gain(v, 0, _change(v, point, 0, v.combined[code & np.uint32(0xFFFF)]))
-    _gain(v, 1, _change(v, point, 1, v.combined[code >> np.uint32(16)]))
+    _gain(v, 0, _change(v, point, np.int64(0), v.combined[code & np.uint32(0xFFFF)]))
+    _gain(v, 1, _change(v, point, np.int64(1), v.combined[code >> np.uint32(16)]))
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def _change(v: View, point: int, side: int, new: int) -> int:
     """A point's combination becomes another, perhaps the same, and the sets hear of it: how much more it is worth.
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from plyd.engines.gomoku.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
 from plyd.engines.gomoku.inference import Evaluates
-from plyd.engines.gomoku.nodes import FAIL, NODE, OPEN, ROOT, UNKNOWN_PLIES, USED, WALKS, WIN, order, plant, transplant
-from plyd.engines.gomoku.threats import PLIES, chase_for, proof_for
-from plyd.engines.gomoku.tree import Desk, Room, Taste, gather, room_for, seek_fours, seek_threats, settle
+from plyd.engines.gomoku.nodes import NODE, OPEN, ROOT, UNKNOWN_PLIES, USED, WALKS, WIN, order, plant, transplant
+from plyd.engines.gomoku.threats import FAIL as NOTHING_FOUND
+from plyd.engines.gomoku.threats import PLIES, chase_for, go_on_chasing, go_on_proving, proof_for
+from plyd.engines.gomoku.threats import WIN as FORCE_WINS
+from plyd.engines.gomoku.tree import Desk, Room, Taste, gather, room_for, settle
 
 CURIOSITY, DOUBT, WIDTH = 1.2, 0.25, 24  # see Taste
 CHASE_NODES, THREAT_NODES = 60, 40
@@ -113,14 +115,15 @@ class Tree:
         root, is_new = self.root, True
         while nodes > 0 and time.monotonic_ns() < deadline_ns and root["status"] == OPEN:
             slice_nodes = min(nodes, SEEK_NODES)
-            seek: Any = seek_threats if by_threes else seek_fours
-            memory = proof if by_threes else chase
-            verdict = seek(board, memory, self.mover, slice_nodes, is_new)
-            if verdict == FAIL:
+            if by_threes:
+                verdict, reply, _ = go_on_proving(board, proof, self.mover, slice_nodes, is_new)
+            else:
+                verdict, reply = go_on_chasing(board, chase, self.mover, slice_nodes, is_new)
+            if verdict == NOTHING_FOUND:
                 break
-            if verdict == WIN:
-                self.root["reply"] = memory.line[0]
-                self.root["plies"] = UNKNOWN_PLIES if by_threes else memory.state[PLIES]
+            if verdict == FORCE_WINS:
+                self.root["reply"] = reply
+                self.root["plies"] = UNKNOWN_PLIES if by_threes else chase.state[PLIES]
                 self.root["status"] = WIN
             nodes, is_new = nodes - slice_nodes, False
         self._show()  # a search that ran out of nodes leaves its moves on the board

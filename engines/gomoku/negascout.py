@@ -138,7 +138,6 @@ def _room_view(room: Room) -> RoomView:
     )
 
 
-@njit(cache=True, nogil=True)
 def begin_search(room: Room, depth: int, alpha: int, beta: int) -> None:
     """Have the next call of `think` search anew, so deep, within a window."""
     room.state[PLY] = 0
@@ -207,7 +206,7 @@ def think(board: Board, chase: Chase, room: Room, table: NDArray[Any], taste: Ta
     return FINISHED
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _enter(
     v: View, c: ChaseView, r: RoomView, table: NDArray[Any], mask: int, taste: Taste, me: int, ply: int
 ) -> tuple[bool, int]:
@@ -277,7 +276,7 @@ def _guess(v: View, me: int) -> int:
     return max(-LARGEST_GUESS, min(LARGEST_GUESS, evaluation(v, me)))
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _list_moves(
     v: View, r: RoomView, taste: Taste, me: int, ply: int, fives: int, threats: int, known_move: int
 ) -> None:
@@ -320,7 +319,7 @@ def _list_moves(
     r.frame[f + END] = end - start if ply == 0 or fives or threats else min(end - start, width)
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _list_all(v: View, r: RoomView, end: int) -> int:
     """Every empty point, the middle alone if there is no stone yet."""
     size = np.int64(v.state[SIZE])
@@ -336,7 +335,7 @@ def _list_all(v: View, r: RoomView, end: int) -> int:
     return end
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _go_down(v: View, r: RoomView, me: int, ply: int, done: int) -> None:
     """Play the most promising of the moves that are left."""
     f, start = ply * FIELDS, ply * MOST_MOVES
@@ -372,7 +371,7 @@ def _go_down(v: View, r: RoomView, me: int, ply: int, done: int) -> None:
     play(v, move, me)
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _come_back(v: View, r: RoomView, me: int, ply: int, value: int) -> int:
     """Take in what a move is worth: 1 if it has to be looked at again, with more depth or a wider window."""
     f, start = ply * FIELDS, ply * MOST_MOVES
@@ -440,13 +439,10 @@ def _keep(table: NDArray[Any], mask: int, key: int, value: int, move: int, depth
     entry.bound = bound
 
 
-@njit(cache=True, nogil=True)
 def transfer(table: NDArray[Any], larger: NDArray[Any]) -> None:
     """Have a larger table know what a smaller one knows."""
-    mask = np.uint64(larger.size - 1)
-    for i in range(table.size):
-        if table[i].key:
-            larger[table[i].key & mask] = table[i]
+    known = table[table["key"] != 0]
+    larger[known["key"] & np.uint64(larger.size - 1)] = known
 
 
 @njit(cache=True, nogil=True)

@@ -51,7 +51,7 @@ def worth_of(status: int) -> float:
     return 1.0 if status == WIN else -1.0 if status == LOSS else 0.0
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def conclude(nodes: Any, index: int, child: int) -> None:
     """Carry what is certain of a child up to its parent."""
     if nodes[index].status != OPEN:

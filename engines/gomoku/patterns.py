@@ -14,10 +14,9 @@ steps, or five where six in a row do not win.
 
 from functools import cache
 from itertools import combinations_with_replacement, permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 DEAD, ONE, OPEN_ONE, TWO, OPEN_TWO, OPEN_TWO_2, OPEN_TWO_3, THREE, OPEN_THREE_1, OPEN_THREE, FOUR, OPEN_FOUR, FIVE = (
@@ -62,64 +61,51 @@ def radius_of(*, exactly_five: bool) -> int:
     return 5 if exactly_five else 4
 
 
-@njit(cache=True)
 def _classes(radius: int, exactly_five: bool) -> NDArray[np.uint8]:
     """The class of a stone by the line around it, a base-three number: empty, own, or closed, the lowest digit first.
 
-    One more stone makes the number larger: so what follows from a line is known once its turn comes.
+    What follows from a line has one empty point less: so the lines with the fewest come first, all of them at once.
     """
     neighbours = 2 * radius
-    size = 3**neighbours
-    classes = np.zeros(size, np.uint8)
-    digits = np.zeros(neighbours, np.uint8)
-    for number in range(size - 1, -1, -1):
-        rest = number
+    numbers = np.arange(3**neighbours)
+    digits = numbers[:, None] // 3 ** np.arange(neighbours) % 3
+    is_own = digits == 1
+    left = np.cumprod(is_own[:, radius - 1 :: -1], axis=1).sum(axis=1)  # own stones next to the point
+    right = np.cumprod(is_own[:, radius:], axis=1).sum(axis=1)
+    row = left + 1 + right
+    is_five = (row == 5) if exactly_five else (row >= 5)
+    empty = (digits == 0).sum(axis=1)
+    classes = np.where(is_five, FIVE, DEAD).astype(np.uint8)
+    for count in range(neighbours + 1):
+        these = numbers[(empty == count) & ~is_five]
+        ways = np.zeros((these.size, CLASSES), np.int64)  # how many next stones make each class
         for i in range(neighbours):
-            digits[i] = rest % 3
-            rest //= 3
-        left = 0
-        while left < radius and digits[radius - 1 - left] == 1:
-            left += 1
-        right = 0
-        while right < radius and digits[radius + right] == 1:
-            right += 1
-        row = left + 1 + right
-        if row == 5 or (row > 5 and not exactly_five):
-            classes[number] = FIVE
-            continue
-        ways = np.zeros(CLASSES, np.int64)
-        power = 1
-        for i in range(neighbours):
-            if digits[i] == 0:
-                ways[classes[number + power]] += 1
-            power *= 3
-        open_threes = ways[OPEN_THREE] + ways[OPEN_THREE_1]
-        if ways[FIVE] >= 2:
-            found = OPEN_FOUR
-        elif ways[FIVE] == 1:
-            found = FOUR
-        elif ways[OPEN_FOUR] >= 2:
-            found = OPEN_THREE
-        elif ways[OPEN_FOUR] == 1:
-            found = OPEN_THREE_1
-        elif ways[FOUR]:
-            found = THREE
-        elif open_threes >= 3:
-            found = OPEN_TWO_3
-        elif open_threes == 2:
-            found = OPEN_TWO_2
-        elif open_threes == 1:
-            found = OPEN_TWO
-        elif ways[THREE]:
-            found = TWO
-        elif ways[OPEN_TWO] + ways[OPEN_TWO_2] + ways[OPEN_TWO_3]:
-            found = OPEN_ONE
-        elif ways[TWO]:
-            found = ONE
-        else:
-            found = DEAD
-        classes[number] = found
+            at = np.flatnonzero(digits[these, i] == 0)
+            ways[at, classes[these[at] + 3**i]] += 1
+        classes[these] = _class_by_ways(ways.T)
     return classes
+
+
+def _class_by_ways(ways: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
+    """The class of lines, from how many ways there are to each class by one more stone: the first that holds."""
+    open_threes = ways[OPEN_THREE] + ways[OPEN_THREE_1]
+    return np.select(
+        [
+            ways[FIVE] >= 2,
+            ways[FIVE] == 1,
+            ways[OPEN_FOUR] >= 2,
+            ways[OPEN_FOUR] == 1,
+            ways[FOUR] > 0,
+            open_threes >= 3,
+            open_threes == 2,
+            open_threes == 1,
+            ways[THREE] > 0,
+            ways[OPEN_TWO] + ways[OPEN_TWO_2] + ways[OPEN_TWO_3] > 0,
+            ways[TWO] > 0,
+        ],
+        [OPEN_FOUR, FOUR, OPEN_THREE, OPEN_THREE_1, THREE, OPEN_TWO_3, OPEN_TWO_2, OPEN_TWO, TWO, OPEN_ONE, ONE],
+        DEAD,
+    )
 
 
 def _by_key(classes: NDArray[np.uint8], radius: int) -> NDArray[np.uint8]:

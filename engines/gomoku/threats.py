@@ -256,7 +256,7 @@ def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
         c.state[IS_NEW] = 1
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def leave(v: View, c: ChaseView) -> None:
     """Take back what a chase has put on the board."""
     for i in range(2 * c.state[LEVEL] - 1, -1, -1):
@@ -264,7 +264,7 @@ def leave(v: View, c: ChaseView) -> None:
     c.state[LEVEL] = 0
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def finds_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
     """As `chase_fours`, from the beginning, and the board is as before."""
     begin(c)
@@ -432,7 +432,7 @@ def _remember(p: ProofView, key: int, proof: int, disproof: int) -> None:
     p.numbers[2 * slot + 1] = disproof
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _attacks(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int]:
     """What can be said of a position where the attacker is to move, and the end of the threats to try."""
     defender = 3 - attacker
@@ -454,7 +454,7 @@ def _attacks(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int
     return (UNDECIDED if end > start else FAIL), end
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _answers(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int]:
     """What can be said of a position where the defender is to move, and the end of the answers to try."""
     if count_of(v, 3 - attacker, MAKES_FIVE):
@@ -471,7 +471,7 @@ def _answers(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int
     return (UNDECIDED if end > start else WIN), end
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def leave_proof(v: View, p: ProofView) -> None:
     """Take back what a proof has put on the board."""
     for i in range(p.state[LEVEL] - 1, -1, -1):
@@ -479,13 +479,23 @@ def leave_proof(v: View, p: ProofView) -> None:
     p.state[LEVEL] = 0
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def finds_threats(v: View, p: ProofView, attacker: int, nodes: int) -> int:
     """As `prove_threats`, from the beginning, and the board is as before."""
     begin(p)
     found = prove_threats(v, p, attacker, nodes)
     leave_proof(v, p)
     return found
+
+
+@njit(cache=True, nogil=True)
+def go_on_chasing(board: Board, chase: Chase, attacker: int, nodes: int, is_new: bool) -> tuple[int, int]:
+    """A slice of `chase_fours`: what it found, and the move that wins. The board is the chase's."""
+    v, c = view(board), chase_view(chase)
+    if is_new:
+        begin(c)
+    found = chase_fours(v, c, attacker, nodes)
+    return found, np.int64(c.line[0])
 
 
 @njit(cache=True, nogil=True)

@@ -20,7 +20,6 @@ from plyd.engines.gomoku.board import FREE, MARGIN, POINTS, STRIDE, Board, View,
 from plyd.engines.gomoku.nodes import (
     DEEPEST,
     DRAW,
-    FAIL,
     IS_EXPANDED,
     IS_WHOLE,
     LOSS,
@@ -38,21 +37,17 @@ from plyd.engines.gomoku.nodes import (
 )
 from plyd.engines.gomoku.patterns import MAKES_FIVE, WINS_NEXT
 from plyd.engines.gomoku.planes import PLANES, fill_planes
-from plyd.engines.gomoku.threats import FAIL as NOTHING_FOUND
 from plyd.engines.gomoku.threats import (
     PLIES,
     Chase,
     ChaseView,
     Proof,
     ProofView,
-    begin,
-    chase_fours,
     chase_view,
     finds_fours,
     finds_threats,
     list_answers,
     proof_view,
-    prove_threats,
 )
 from plyd.engines.gomoku.threats import WIN as CHASE_WINS
 
@@ -98,7 +93,7 @@ def room_for(size: int, batch: int) -> Room:
     )
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def choose(nodes: Any, index: int, taste: Taste) -> int:
     """The child to walk to: the largest Q + c P sqrt(N) / (1 + n) of those not decided; NO_CHILD if all are."""
     node = nodes[index]
@@ -127,7 +122,7 @@ def choose(nodes: Any, index: int, taste: Taste) -> int:
     return best
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def look(
     v: View, c: ChaseView, p: ProofView, nodes: Any, index: int, mover: int, taste: Taste, room: Room, slot: int
 ) -> None:
@@ -235,7 +230,7 @@ def settle(nodes: Any, state: Any, taste: Taste, room: Room, logits: Any, values
         back_up(nodes, room.path[slot], np.int64(depth), np.float64(values[slot]), np.int64(1))
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _rate(nodes: Any, index: int, room: Room, slot: int, logits: Any, odds: Any, size: int) -> None:
     """The odds of each cell that may get a child: the softmax of the logits; 0 for the others."""
     planes = room.planes[slot]
@@ -266,7 +261,7 @@ def _cell_of(point: int, size: int) -> int:
     return (point // STRIDE - MARGIN) * size + point % STRIDE - MARGIN
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def _expand(nodes: Any, state: Any, index: int, odds: Any, size: int, width: int, is_forced: bool) -> None:
     """Give a node children: those it has, and then the likeliest others, up to a width."""
     had, first = nodes[index].count, state[USED]
@@ -288,23 +283,3 @@ def _expand(nodes: Any, state: Any, index: int, odds: Any, size: int, width: int
         added += 1
     nodes[index].first, nodes[index].count = first, had + added
     nodes[index].flags = IS_EXPANDED | (IS_WHOLE if is_all else 0)
-
-
-@njit(cache=True, nogil=True)
-def seek_fours(board: Board, chase: Chase, mover: int, nodes: int, is_new: bool) -> int:
-    """Whether the mover wins by continuous fours: WIN, FAIL, or OPEN after so many nodes, to be called again."""
-    v, c = view(board), chase_view(chase)
-    if is_new:
-        begin(c)
-    found = chase_fours(v, c, mover, nodes)
-    return WIN if found == CHASE_WINS else FAIL if found == NOTHING_FOUND else OPEN
-
-
-@njit(cache=True, nogil=True)
-def seek_threats(board: Board, proof: Proof, mover: int, nodes: int, is_new: bool) -> int:
-    """Whether the mover wins by fours and open threes: WIN, FAIL, or OPEN after so many nodes, to be called again."""
-    v, p = view(board), proof_view(proof)
-    if is_new:
-        begin(p)
-    found = prove_threats(v, p, mover, nodes)
-    return WIN if found == CHASE_WINS else FAIL if found == NOTHING_FOUND else OPEN

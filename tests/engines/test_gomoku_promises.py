@@ -14,6 +14,7 @@ from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Clock, Limits, Proven, Result, StopReason, WinProbability
 from plyd.engines.gomoku import negascout
 from plyd.engines.gomoku import search as search_module
+from plyd.engines.gomoku.bench import MIDDLE_GAMES, middle_game
 from plyd.engines.gomoku.rules import FREESTYLE, STANDARD, Position, point_of
 from tests.engines.gomoku_searches import answer, assert_sane, searcher
 from tests.engines.slow_gomoku import (
@@ -325,10 +326,19 @@ def test_a_finished_game_gets_one_report_and_no_move():
         assert report.score.point_of_view is (Side.PLAYER_ONE if position.mover == "x" else Side.PLAYER_TWO)
 
 
+@pytest.mark.skipif(CORES.count < 2, reason="one core, one thread")
+def test_the_nodes_of_a_search_are_those_of_all_its_threads():
+    position, using = middle_game(MIDDLE_GAMES[3]), searcher(threads=2)
+    answer(FREESTYLE, position, using, max_nodes=300)  # a thread that compiles would keep the other waiting
+    report = answer(FREESTYLE, position, using, max_nodes=200_000)
+    counts = [worker.nodes for worker in using.workers[:2]]
+    assert min(counts) > 1000
+    assert sum(counts) <= report.nodes
+
+
 def test_no_kernel_is_compiled_for_another_limit_size_or_rule():
     kernels = (
         negascout.think,
-        negascout.begin_search,
         negascout.follow,
         search_module.go_on_proving,
         search_module.set_up,
