@@ -14,8 +14,8 @@ help: ## list the commands
 up: .venv/up ## install if needed, then run every engine, each in its own daemon
 	$(BIN)/plyd up
 
-test: .venv/dev ## install if needed, then run the tests
-	$(BIN)/python -m pytest
+test: .venv/dev ## install if needed, then run the tests, three files at a time: most wait more than they work
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 test-slow: .venv/dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow

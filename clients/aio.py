@@ -75,12 +75,15 @@ class AsyncEngineClient:
                     await asyncio.sleep(0.02)
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
-    async def health(self) -> AsyncGenerator[int, None]:
-        """The daemon's serving status now, and whenever it changes; raises grpc.RpcError when the daemon is lost."""
+    async def watch(self) -> AsyncGenerator[bool, None]:
+        """Whether the daemon serves: now, and whenever that changes. Raises Unavailable when it is lost."""
         stream = self._health.Watch(health_pb2.HealthCheckRequest())
         try:
-            async for reply in stream:
-                yield reply.status
+            with told_apart():
+                async for reply in stream:
+                    yield reply.status == health_pb2.HealthCheckResponse.SERVING
+        except grpc.RpcError as error:
+            raise self.settings.explain(error) from None
         finally:
             stream.cancel()
 

@@ -78,6 +78,17 @@ class EngineClient:
             time.sleep(min(0.02, max(0.0, left)))
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
+    def watch(self) -> Iterator[bool]:
+        """Whether the daemon serves: now, and whenever that changes. Raises Unavailable when it is lost."""
+        stream = self._health.Watch(health_pb2.HealthCheckRequest())
+        try:
+            for reply in stream:
+                yield reply.status == health_pb2.HealthCheckResponse.SERVING
+        except grpc.RpcError as error:
+            raise self.settings.explain(error) from None
+        finally:
+            stream.cancel()
+
     def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:
         """Who answers there."""
         response: engine_pb2.DescribeResponse = self._unary(self._engine, self.settings.describe(timeout))

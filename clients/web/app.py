@@ -4,9 +4,10 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from importlib import resources
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -22,7 +23,7 @@ from plyd.clients.web.words import error_words, record_of, record_words
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-MOST_BYTES = 4 << 20  # of a game record sent to us
+MOST_BYTES = 4 * records.MOST_BYTES  # of what a page sends: JSON is longer than the file it stands for
 MOST_TABS = 1000
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -91,19 +92,19 @@ class Door:
 
     def _refusal(self, call: HTTPConnection) -> str:
         host, origin = call.headers.get("host", ""), call.headers.get("origin")
-        name = _hostname(f"//{host}")
-        if name not in self._names:
+        if _split(f"//{host}").hostname not in self._names:
             return f"unknown host {host[:60]!r}; this bridge answers to {', '.join(sorted(self._names))}"
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _split(origin).netloc != host:
             return f"a page from {origin[:60]!r} may not talk to this bridge"
         return ""
 
 
-def _hostname(address: str) -> str | None:
+def _split(address: str) -> SplitResult:
+    """The parts of an address; those of nowhere if it is none."""
     try:
-        return urlsplit(address).hostname
+        return urlsplit(address)
     except ValueError:
-        return None
+        return urlsplit("")
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:
@@ -148,13 +149,14 @@ def _answered(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Reque
 async def _export(request: Request) -> Response:
     """A game as a file: JSON of the record and a format in, the file out."""
     record, form = record_of(await _body(request))
-    name, kind, data = records.write(record, form)
+    name, kind, data = await run_in_threadpool(records.write, record, form)
     return Response(data, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 async def _import(request: Request) -> Response:
     """A file of a game, named in the query, to JSON."""
-    return JSONResponse(record_words(records.read(request.query_params.get("name", ""), await _body(request))))
+    name, data = request.query_params.get("name", ""), await _body(request)
+    return JSONResponse(record_words(await run_in_threadpool(records.read, name, data)))
 
 
 async def _body(request: Request) -> bytes:

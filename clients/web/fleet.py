@@ -5,15 +5,11 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import grpc
-from grpc_health.v1 import health_pb2
-
 from plyd.clients.aio import AsyncEngineClient
 from plyd.clients.errors import PlydError, UnknownGame
 from plyd.clients.web.turns import Turns
 from plyd.v1 import engine_pb2
 
-SERVING = health_pb2.HealthCheckResponse.SERVING
 AGAIN_SECONDS = 0.4  # before a daemon that is away is looked for again
 PATIENCE_SECONDS = 8.0  # for a call, while a daemon restarts
 
@@ -31,11 +27,11 @@ class Post:
     async def watch(self, changed: Callable[[], None]) -> None:
         """Follow the daemon's health for ever; say when it comes or goes."""
         while True:
-            with contextlib.suppress(grpc.RpcError, PlydError):
-                async for reply in self.client.health():
-                    if reply == SERVING:
+            with contextlib.suppress(PlydError):
+                async for is_serving in self.client.watch():
+                    if is_serving:
                         await self._greet()
-                    self._is_there(reply == SERVING, changed)
+                    self._is_there(is_serving, changed)
             self._is_there(False, changed)
             await asyncio.sleep(AGAIN_SECONDS)
 

@@ -41,8 +41,7 @@ FILES = {  # by format: the ending of a file's name, and its media type
     "record": ("rec", "application/octet-stream"),
     "text": ("txt", "text/plain; charset=utf-8"),
 }
-HEADER = re.compile(r"\s*([A-Za-z]+)\s*:\s*(.*?)\s*")
-NUMBER = re.compile(r"[0-9]+\.+")  # of a move, "12." or "12..."
+NUMBER = re.compile(r"(?<![0-9])[0-9]{1,6}\.{1,3}")  # of a move, "12." or "12..."
 
 
 def write(record: Record, form: str) -> tuple[str, str, bytes]:
@@ -138,8 +137,9 @@ def _read_text(text: str) -> Record:
     head: dict[str, str] = {}
     words: list[str] = []
     for line in text.splitlines():
-        if header := HEADER.fullmatch(line):
-            head.setdefault(header[1].lower(), header[2])
+        key, colon, value = line.partition(":")
+        if colon and key.strip().isalpha():
+            head.setdefault(key.strip().lower(), value.strip())
         elif not line.lstrip().startswith("#"):
             words += NUMBER.sub(" ", line).split()
     game = head.get("game", "")

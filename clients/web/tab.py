@@ -48,6 +48,16 @@ class Outbox:
         return json.dumps(words, separators=(",", ":"))
 
 
+class Search:
+    """A search that a page asked for: it waits for the one before, then for its turn, then it runs."""
+
+    def __init__(self, number: int | None) -> None:
+        self.id = number
+        self.stopped = asyncio.Event()
+        self.ahead = 0  # searches before ours, in the queue
+        self.task: asyncio.Task[None] | None = None
+
+
 class Tab:
     """A conversation with one page."""
 
@@ -56,25 +66,23 @@ class Tab:
         self._outbox = Outbox()
         self._thinker = Thinker()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._search: asyncio.Task[None] | None = None
-        self._searching_id = 0
-        self._ahead = 0  # searches before ours, in the queue
+        self._search: Search | None = None  # the latest
+        self._has_enough = asyncio.Event()  # the page leaves too much unread
 
     async def run(self) -> None:
         """Talk until the page goes."""
         self._fleet.listeners.add(self._tell_games)
         self._tell_games()
-        sending = asyncio.ensure_future(self._send())
-        hearing = asyncio.ensure_future(self._hear())
+        lasting = {asyncio.ensure_future(each) for each in (self._send(), self._hear(), self._has_enough.wait())}
         try:
-            await asyncio.wait({sending, hearing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(lasting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._fleet.listeners.discard(self._tell_games)
-            for task in (sending, hearing, *self._tasks):
+            for task in (*lasting, *self._tasks):
                 task.cancel()
             self._thinker.close()
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            await self._socket.close(1008)  # if it was we who had enough
+            await self._socket.close(1013)  # if it was we who had enough
 
     async def _send(self) -> None:
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the page is gone
@@ -94,12 +102,13 @@ class Tab:
             self._say({"id": None, "error": error_words(error)})
             return
         if request.verb == "stop":
-            self._spawn(self._stop(request))
+            self._spawn(self._stop(request, self._search))
         elif len(self._tasks) >= MOST_REQUESTS:
             busy = Overloaded(f"{len(self._tasks)} requests are under way, the most allowed for one page")
             self._say({"id": request.id, "error": error_words(busy)})
         elif request.verb == "think":
-            self._search = self._spawn(self._answer(request, self._think(request, self._search)))
+            before, self._search = self._search, Search(request.id)
+            self._search.task = self._spawn(self._answer(request, self._think(request, self._search, before)))
         else:
             self._spawn(self._answer(request, self._apply(request)))
 
@@ -126,39 +135,37 @@ class Tab:
         state = await client.apply(position, *moves, with_chance=request.flag("chance"))
         self._say({"id": request.id, "state": state_words(state)})
 
-    async def _think(self, request: Request, before: "asyncio.Task[None] | None") -> None:
-        """A search, in place of one that runs."""
+    async def _think(self, request: Request, search: Search, before: Search | None) -> None:
+        """A search, once the one before has ended."""
+        await self._end(before)
+        if search.stopped.is_set():
+            self._say({"id": search.id, "ended": True})
+            return
         question = request.question()
-        post = self._fleet.find(question.position.game)
-        if before and not before.done():
-            await self._end(before)
-        assert request.id is not None
-        self._searching_id = request.id
-        try:
-            async with contextlib.aclosing(self._thinker.think(post, question, self._tell_queue)) as reports:
-                async for report in reports:
-                    kind = None if report.final else "report"
-                    self._say({"id": request.id, "report": report_words(report)}, kind)
-        finally:
-            self._ahead = 0
 
-    async def _stop(self, request: Request) -> None:
-        search, self._search = self._search, None
-        if search and not search.done():
-            await self._end(search)
+        def tell_queue(ahead: int) -> None:
+            search.ahead = ahead
+            self._say({"id": search.id, "queue": ahead}, "queue")
+
+        post = self._fleet.find(question.position.game)
+        thinking = self._thinker.think(post, question, search.stopped, tell_queue)
+        async with contextlib.aclosing(thinking) as reports:
+            async for report in reports:
+                self._say({"id": search.id, "report": report_words(report)}, None if report.final else "report")
+
+    async def _stop(self, request: Request, search: Search | None) -> None:
+        await self._end(search)
         self._say({"id": request.id, "ok": True})
 
-    async def _end(self, search: "asyncio.Task[None]") -> None:
+    async def _end(self, search: Search | None) -> None:
         """Have a search end: with its best so far, or with nothing if it has not begun."""
-        if self._ahead:
-            search.cancel()
-            self._say({"id": self._searching_id, "ended": True})
-        self._thinker.stop()
-        await asyncio.wait([search])
-
-    def _tell_queue(self, ahead: int) -> None:
-        self._ahead = ahead
-        self._say({"id": self._searching_id, "queue": ahead}, "queue")
+        if search is None or search.task is None or search.task.done():
+            return
+        if search.ahead and not search.stopped.is_set():
+            self._say({"id": search.id, "ended": True})
+            search.task.cancel()
+        search.stopped.set()
+        await asyncio.wait([search.task])
 
     def _tell_games(self) -> None:
         games = [
@@ -171,7 +178,7 @@ class Tab:
         try:
             self._outbox.put(words, kind)
         except Overloaded:
-            self._spawn(self._socket.close(1013, "too much is unread"))
+            self._has_enough.set()
 
     def _spawn(self, work: Any) -> "asyncio.Task[None]":
         task: asyncio.Task[None] = asyncio.ensure_future(work)

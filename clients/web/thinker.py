@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from plyd.clients.aio import AsyncGame
 from plyd.clients.core import Position, Report, Thinking
-from plyd.clients.errors import Overloaded, Unavailable
+from plyd.clients.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.web.fleet import Post
 from plyd.clients.web.turns import Turn
 from plyd.v1 import search_pb2
@@ -36,7 +36,6 @@ class Thinker:
         self._game: AsyncGame | None = None
         self._key: tuple[object, ...] = ()
         self._moves: list[str] = []
-        self._stopped = asyncio.Event()
 
     def close(self) -> None:
         """Give the game up; a search that runs is cancelled."""
@@ -44,36 +43,37 @@ class Thinker:
             self._game.close()
         self._game = None
 
-    def stop(self) -> None:
-        """Have the search end now, with the best so far as its answer."""
-        self._stopped.set()
-
     async def think(
-        self, post: Post, question: Question, tell_queue: Callable[[int], None]
+        self, post: Post, question: Question, stopped: asyncio.Event, tell_queue: Callable[[int], None]
     ) -> AsyncGenerator[Report, None]:
-        """Reports, of which the last is final; gives way to others and goes on, and waits for a daemon that is away."""
-        self._stopped.clear()
+        """Reports, of which the last is final; gives way to others and goes on, and waits for a daemon that is away.
+
+        Ends with the best so far once `stopped` is set.
+        """
         spent = 0.0
         while True:
             report = None
             try:
                 async with post.turns.turn(tell_queue) as turn:
                     began = time.monotonic()
-                    async with contextlib.aclosing(self._search(post, question, spent, turn)) as reports:
+                    async with contextlib.aclosing(self._search(post, question, spent, turn, stopped)) as reports:
                         async for report in reports:
                             if not report.final:
                                 yield report
                     spent += time.monotonic() - began
+            except Cancelled:  # the stream is no longer there, and another one serves as well
+                self.close()
+                continue
             except Unavailable:
                 self.close()
-                if not await self._back(post):
+                if not await self._back(post, stopped):
                     raise
                 continue
             except Overloaded as error:
                 await asyncio.sleep(error.retry_seconds or 1.0)
                 continue
             assert report is not None
-            was_cut = report.stop_reason == search_pb2.STOP_REASON_STOPPED and not self._stopped.is_set()
+            was_cut = report.stop_reason == search_pb2.STOP_REASON_STOPPED and not stopped.is_set()
             is_spent = question.seconds is not None and spent >= question.seconds - LEAST_SECONDS
             if not was_cut or is_spent:  # it gave way, or the daemon goes
                 yield report
@@ -81,13 +81,15 @@ class Thinker:
             report.final = False
             yield report
 
-    async def _search(self, post: Post, question: Question, spent: float, turn: Turn) -> AsyncGenerator[Report, None]:
+    async def _search(
+        self, post: Post, question: Question, spent: float, turn: Turn, stopped: asyncio.Event
+    ) -> AsyncGenerator[Report, None]:
         """One turn's reports; the last is final to the daemon."""
         game = await self._show(post, question)
         thinking = Thinking(lines=question.lines, nodes=question.nodes, depth=question.depth)
         if question.seconds is not None:
             thinking["seconds"] = max(LEAST_SECONDS, question.seconds - spent)
-        ending = asyncio.ensure_future(self._end(game, turn))
+        ending = asyncio.ensure_future(self._end(game, turn, stopped))
         try:
             async with contextlib.aclosing(game.go(**thinking)) as reports:  # type: ignore[type-var]
                 async for report in reports:
@@ -95,13 +97,13 @@ class Thinker:
         finally:
             ending.cancel()
 
-    async def _end(self, game: AsyncGame, turn: Turn) -> None:
+    async def _end(self, game: AsyncGame, turn: Turn, stopped: asyncio.Event) -> None:
         """Stop the search when it is somebody else's turn, or the tab has seen enough."""
-        waits = [asyncio.ensure_future(turn.over.wait()), asyncio.ensure_future(self._stopped.wait())]
+        waits = [asyncio.ensure_future(turn.over.wait()), asyncio.ensure_future(stopped.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             while True:  # once is enough, unless it overtakes the command to search
-                await game.stop()
+                await asyncio.shield(game.stop())  # gRPC gives a whole stream up if one write on it is cancelled
                 await asyncio.sleep(STOP_AGAIN_SECONDS)
         finally:
             for wait in waits:
@@ -130,14 +132,13 @@ class Thinker:
             self._moves = moves
         return self._game
 
-    async def _back(self, post: Post) -> bool:
+    async def _back(self, post: Post, stopped: asyncio.Event) -> bool:
         """Wait for a daemon that went away; False if the tab no longer wants to know."""
-        stopped = asyncio.ensure_future(self._stopped.wait())
-        serving = asyncio.ensure_future(post.serving.wait())
+        waits = [asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(post.serving.wait())]
         try:
             await asyncio.sleep(0.2)  # health notices a little later than calls do
-            await asyncio.wait({stopped, serving}, return_when=asyncio.FIRST_COMPLETED)
-            return not self._stopped.is_set()
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            return not stopped.is_set()
         finally:
-            stopped.cancel()
-            serving.cancel()
+            for wait in waits:
+                wait.cancel()

@@ -28,6 +28,7 @@ class Turns:
         self._slots = slots
         self._running: list[Turn] = []  # the longest first
         self._waiting: deque[tuple[asyncio.Future[Turn], Callable[[int], None]]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
 
     def resize(self, slots: int) -> None:
         """Have so many searches at once from now on."""
@@ -88,6 +89,8 @@ class Turns:
 
     def _press(self) -> None:
         """While somebody waits, end the turn of whoever has had a slice; look again when the next one has."""
+        if self._timer:
+            self._timer.cancel()
         if not self._waiting:
             return
         for turn in self._running:
@@ -97,5 +100,5 @@ class Turns:
             if left <= 0:
                 turn.over.set()
             else:
-                asyncio.get_running_loop().call_later(left + 0.001, self._press)
+                self._timer = asyncio.get_running_loop().call_later(left + 0.001, self._press)
                 break

@@ -14,7 +14,6 @@ what is served, and which of it is there now.
 """
 
 import json
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -73,7 +72,7 @@ class Request:
         self.id = number if type(number) is int and 0 <= number < 1 << 53 else None
         if self.id is None:
             raise InvalidRequest(f"id is {number!r:.60}; allowed is a whole number from 0")
-        self.verb = self.text("do")
+        self.verb = fields.get("do")
 
     def text(self, name: str, longest: int = LONGEST_TEXT) -> str:
         """A text, empty if it is not there."""
@@ -91,7 +90,7 @@ class Request:
         value = self._fields.get("seconds")
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_within(value, MOST_SECONDS):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
             raise InvalidRequest(f"seconds is {value!r:.60}; allowed is 0 to {MOST_SECONDS:g}")
         return float(value)
 
@@ -127,10 +126,6 @@ class Request:
             lines=self.whole("lines", 1, MOST_LINES) or 1,
             options={_text("option", name, 64): _text(f"option {name}", value, 64) for name, value in options.items()},
         )
-
-
-def _is_within(value: float, most: float) -> bool:
-    return math.isfinite(value) and 0 <= value <= most
 
 
 def _text(name: str, value: Any, longest: int) -> str:

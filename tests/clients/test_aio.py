@@ -575,3 +575,14 @@ def test_batches_fail_when_the_daemon_stays_away(own_daemon):
             [answer async for answer in answers]
 
     run(talk, own_daemon.address, retry_seconds=0.3)
+
+
+def test_a_daemon_is_watched_until_it_is_lost(own_daemon):
+    async def talk(client):
+        watching = client.watch()
+        assert await anext(watching)
+        own_daemon.kill()
+        with pytest.raises(Unavailable):
+            await anext(watching)
+
+    run(talk, own_daemon.address)

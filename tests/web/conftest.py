@@ -54,9 +54,12 @@ class Fleet:
         self.pids[line[0]] = int(line[2])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """A browser; where there is none the tests are skipped, but not by CI."""
+    """A browser; where there is none the tests are skipped, but not by CI.
+
+    While it is open, Playwright keeps an event loop in this thread, which other modules' tests may not find there.
+    """
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not path and not os.environ.get("CI"):
         pytest.skip("no browser here; `apt-get install chromium` brings one")

@@ -94,6 +94,22 @@ def test_everybody_gets_about_as_many_turns(monkeypatch):
     run(main())
 
 
+def test_one_timer_at_most_watches_the_slices(monkeypatch):
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 60)
+
+    async def main():
+        one, tasks = Turns(1), []
+        for _ in range(20):
+            tasks.append(asyncio.ensure_future(take(one, [], asyncio.Event(), "x", [])))
+            await asyncio.sleep(0)
+        pending = [timer for timer in asyncio.get_running_loop()._scheduled if not timer.cancelled()]
+        assert len(pending) <= 2  # and the one of the test itself
+        for task in tasks:
+            task.cancel()
+
+    run(main())
+
+
 def test_who_leaves_the_line_makes_room_for_those_behind():
     async def main():
         told, began, release = [], [], asyncio.Event()

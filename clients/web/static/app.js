@@ -12,6 +12,7 @@ const byId = (id) => document.getElementById(id);
 const LINES = { tiles: 4, stones: 8 };
 const HINT = { seconds: 1 };
 const EVIL = { depth: 2 };
+const KEEP_DELAY = 500; // milliseconds
 const SLOW_QUEUE = 400; // milliseconds, before the queue is worth a word
 const NAMES = { gomoku: { one: "Black", two: "White" }, connect4: { one: "Red", two: "Yellow" } };
 
@@ -26,6 +27,9 @@ export class App {
     this.isPaused = false;
     this.isBusy = false;
     this.drawings = new Map();
+    this.moving = Promise.resolve(); // the move being made
+    this.isComplete = false;
+    this.link = ""; // what we last made of the address
     this.socket = new Socket({ games: (games, isComplete) => this.meet(games, isComplete), open: () => this.opened(), lost: () => this.lost() });
     this.bind();
   }
@@ -51,6 +55,7 @@ export class App {
   meet(games, isComplete) {
     const wasThere = this.card?.isThere;
     this.cards = games;
+    this.isComplete = isComplete;
     this.showGames();
     if (!games.length) return this.notice("No engine is there yet. They are starting, or `plyd up` does not run.");
     if (!this.game) return this.arrive();
@@ -99,55 +104,88 @@ export class App {
     this.isArriving = false;
   }
 
+  // Opens what the link says, or what was open last, or the first game; waits for its engine if that is to come.
   async arriveOnce() {
     const wanted = fromLink(location.hash);
-    const kept = this.kept();
+    const kept = this.kept(wanted?.game);
     const record = kept && (!wanted || kept.link === location.hash) ? kept : wanted;
     const card = this.cards.find((each) => each.game === record?.game);
-    if (record && !card && wanted && this.cards.length < 5) return this.notice(`Waiting for ${record.game}…`);
-    if (card) await this.open(card, record);
-    if (!this.game) await this.open(this.cards[0]);
+    if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.notice(`Waiting for ${card?.title ?? record.game}…`);
+    this.notice("");
+    if (card && (await this.open(card, record)) !== "refused") return undefined;
+    const first = this.cards.find((each) => each.isThere);
+    if (!this.game && first) await this.open(first);
+    return undefined;
   }
 
-  kept() {
+  // The game of this tab that was kept: of one kind, or the last one.
+  kept(game) {
     try {
-      return JSON.parse(sessionStorage.getItem("plyd game") ?? "null");
+      return JSON.parse(sessionStorage.getItem(`plyd ${game ?? sessionStorage.getItem("plyd last")}`) ?? "null");
     } catch {
       return null;
     }
   }
 
+  // Keeps the game for a reload, soon, once for all that happens until then.
   keep() {
+    this.keeping ??= setTimeout(() => this.keepNow(), KEEP_DELAY);
+  }
+
+  // Keeps it now. The address stays as it is while the page is left, or shows another game already.
+  keepNow(withAddress = true) {
+    clearTimeout(this.keeping);
+    this.keeping = undefined;
+    if (!this.game) return;
     const { game, variant, start, moves, ply, values, basePoints } = this.game;
-    const link = this.game.link();
-    history.replaceState(null, "", link);
     try {
-      sessionStorage.setItem("plyd game", JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, link, isPaused: this.isPaused }));
+      if (withAddress) history.replaceState(null, "", this.game.link());
+      if (withAddress) this.link = location.hash;
+      const { link } = this;
+      sessionStorage.setItem("plyd last", game);
+      sessionStorage.setItem(`plyd ${game}`, JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, link, isPaused: this.isPaused }));
     } catch {
       // too long a game for this browser's store: the link still has the position
     }
   }
 
-  // Opens a game: a new one, or a record's.
+  // Opens a game: a new one, or a record's. Says "refused" if the engine does not take it.
   async open(card, record = null) {
     const turn = ++this.turn;
-    await this.attempt(async () => {
-      const settings = load(card);
+    this.keepNow(false);
+    const settings = this.card?.game === card.game ? this.settings : load(card);
+    let game, problem;
+    try {
       const wanted = record ?? { variant: settings.variant, start: startText(card, settings) };
-      const game = new Game(this.socket, { ...wanted, game: card.game });
+      game = new Game(this.socket, { ...wanted, game: card.game });
       await game.begin();
       if (record?.values) game.values = record.values.slice(0, game.moves.length + 1);
       if (record && Number.isInteger(record.ply) && record.ply < game.moves.length) await game.go(record.ply);
-      if (turn !== this.turn) return;
-      const isOther = this.card?.game !== card.game || !this.board;
-      Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
-      if (record) this.settings.variant = game.variant;
-      if (isOther) this.dress();
-      else this.board.shown = undefined;
-      clearReport();
-      this.show(null);
-    });
-    if (this.game && turn === this.turn) this.drive();
+    } catch (error) {
+      problem = error;
+    }
+    if (turn !== this.turn) return undefined;
+    if (problem) return this.openFailed(card, record, problem);
+    const isOther = this.card?.game !== card.game || !this.board;
+    Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
+    settings.variant = game.variant;
+    if (isOther) this.dress();
+    else this.board.shown = undefined;
+    this.showForms();
+    clearReport();
+    this.show(null);
+    this.drive();
+    return undefined;
+  }
+
+  async openFailed(card, record, problem) {
+    if (problem instanceof Lost || problem.kind === "Unavailable") return undefined; // the notice says so already
+    const isOther = this.card?.game !== card.game;
+    if (!record && isOther) { // settings that make no board: begin with the ordinary one
+      await this.open(card, { start: "", moves: [] });
+    }
+    this.say(problem.message);
+    return "refused";
   }
 
   // Sets the page up for another kind of game.
@@ -164,7 +202,6 @@ export class App {
     byId("format").replaceChildren(...this.card.formats.map((form) => el("option", { value: form }, form)));
     byId("thinking-title").textContent = "Engine";
     byId("thinking-title").title = this.card.summary;
-    this.showForms();
     this.showGames();
   }
 
@@ -184,7 +221,7 @@ export class App {
   choose(card) {
     if (!card.isThere) return this.notice(`The engine of ${card.title} is not there yet.`);
     if (card.game === this.card?.game) return undefined;
-    return this.open(card);
+    return this.open(card, this.kept(card.game));
   }
 
   change(change, isNow = true) {
@@ -212,13 +249,15 @@ export class App {
   play(move) {
     if (this.mover() !== "you" || this.isBusy || !this.game.state.legal.some((each) => each.move === move)) return;
     this.isPaused = false;
-    this.make(move);
+    this.make([move]);
   }
 
   drop(cell) {
     if (this.mover() !== "dropper" || this.isBusy) return;
-    const index = this.drawTile();
-    if (this.game.state.legal.some((each) => each.move === `${index}@${cell}`)) this.make(`${index}@${cell}`);
+    const move = `${this.drawTile()}@${cell}`;
+    if (!this.game.state.legal.some((each) => each.move === move)) return;
+    this.isPaused = false;
+    this.make([move]);
   }
 
   // Chance decides which tile it is, by the odds that the rules give.
@@ -232,23 +271,28 @@ export class App {
     return legal[0].move.split("@")[0];
   }
 
-  // Makes a move, lets chance drop where it does, shows it, and goes on.
-  async make(move) {
-    const turn = ++this.turn;
+  // Makes moves, lets chance drop where it does, shows it, and goes on. Until it is done, nothing else begins.
+  make(moves) {
+    const { game } = this;
+    this.turn++;
     this.isBusy = true;
-    await this.attempt(async () => {
-      const isSlide = this.game.state.toMove === "one" && this.game.hasChance;
-      const made = await this.game.advance([move], isSlide && this.settings.environment === "chance");
-      if (turn === this.turn) this.show(made);
-    });
-    this.isBusy = false;
-    if (turn === this.turn) this.drive();
+    this.moving = (async () => {
+      const isSlide = game.hasChance && game.state.toMove === "one";
+      const isChance = !moves.length || (isSlide && this.settings.environment === "chance");
+      const made = await this.attempt(() => game.advance(moves, isChance));
+      this.isBusy = false;
+      if (game === this.game && made) this.show(made);
+      if (game !== this.game || made) this.drive(); // what failed is not tried again at once
+    })();
+    return this.moving;
   }
 
   async go(ply, isPaused = true) {
+    const { game } = this;
+    await this.moving;
     const turn = ++this.turn;
-    await this.attempt(() => this.game.go(ply));
-    if (turn !== this.turn) return;
+    await this.attempt(() => game.go(ply));
+    if (turn !== this.turn || game !== this.game) return;
     this.isPaused = isPaused;
     this.show(undefined);
     this.drive();
@@ -262,30 +306,22 @@ export class App {
 
   // --- what goes on by itself
 
-  async drive() {
+  drive() {
+    if (!this.game || this.isBusy || !this.socket.isOpen) return;
     const turn = ++this.turn;
     const mover = this.mover();
-    if (!this.game || !this.socket.isOpen) return;
     const isWaiting = this.isPaused && mover !== "you" && mover !== "dropper";
-    if (mover === "chance" && !isWaiting) return this.chance(turn);
-    if ((mover === "engine" || mover === "evil") && !isWaiting) return this.engine(turn, mover);
-    if (this.settings.adviser && mover !== "nobody") return this.advise(turn);
-    if (this.isThinking) this.socket.stop();
-  }
-
-  async chance(turn) {
-    await this.attempt(async () => {
-      const made = await this.game.advance([], true);
-      if (turn === this.turn) this.show(made);
-    });
-    if (turn === this.turn) this.drive();
+    if (mover === "chance" && !isWaiting) this.make([]);
+    else if ((mover === "engine" || mover === "evil") && !isWaiting) this.engine(turn, mover);
+    else if (this.settings.adviser && mover !== "nobody") this.advise(turn);
+    else if (this.isThinking) this.socket.stop();
   }
 
   async engine(turn, mover) {
     const lines = isTiles(this.card) ? LINES.tiles : LINES.stones;
     const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.drawTile() } } : {};
-    const report = await this.search(turn, { ...limits(this.card, this.settings), lines, options: this.options(), ...evil });
-    if (turn === this.turn && report?.move) await this.make(report.move);
+    const report = await this.search(turn, { ...limits(this.card, this.settings, this.game.state.toMove), lines, options: this.options(), ...evil });
+    if (turn === this.turn && report?.move) this.make([report.move]);
   }
 
   advise(turn) {
@@ -293,11 +329,14 @@ export class App {
     return this.search(turn, { lines, options: this.options() });
   }
 
+  // A short search for who has to decide; the adviser goes on afterwards.
   async hint() {
-    if (!this.game?.state.toMove) return;
+    if (this.isBusy || !["you", "dropper"].includes(this.mover())) return;
     const turn = ++this.turn;
     const report = await this.search(turn, { ...HINT, lines: isTiles(this.card) ? LINES.tiles : LINES.stones, options: this.options() });
-    if (turn === this.turn && report?.move) this.say(`Hint: ${report.move}`);
+    if (turn !== this.turn) return;
+    if (report?.move) this.say(`Hint: ${report.move}`);
+    if (this.settings.adviser) this.drive();
   }
 
   options() {
@@ -310,13 +349,19 @@ export class App {
     const ply = this.game.ply;
     this.searching = turn;
     byId("thinking").classList.add("busy");
-    const slow = setTimeout(() => turn === this.turn && this.queued && this.say(this.queued), SLOW_QUEUE);
-    this.queued = "";
+    let slow, isTold = false;
+    const tellQueue = (ahead) => {
+      isTold = true;
+      if (turn === this.turn) this.say(`Waiting for a turn: ${ahead} before us`);
+    };
     const hears = {
       report: (report) => turn === this.turn && this.heard(report, ply),
       queue: (ahead) => {
-        this.queued = ahead ? `Waiting for a turn: ${ahead} before us` : "";
-        if (turn === this.turn && !ahead) this.tell();
+        clearTimeout(slow);
+        if (ahead && isTold) tellQueue(ahead);
+        else if (ahead) slow = setTimeout(() => tellQueue(ahead), SLOW_QUEUE);
+        else if (isTold && turn === this.turn) this.tell();
+        if (!ahead) isTold = false;
       },
     };
     const report = await this.attempt(() => this.socket.think(this.game.position(ply), wish, hears));
@@ -354,11 +399,13 @@ export class App {
     this.drawings.set(name, work);
   }
 
+  // The engine plays what it has; where nobody else plays, the game is paused, or goes on.
   stop() {
-    const isAlone = this.settings.one !== "you" && (isTiles(this.card) || this.settings.two !== "you");
-    if (isAlone) this.isPaused = !this.isPaused;
-    if (this.isThinking && !(isAlone && this.isPaused)) this.socket.stop();
-    else this.drive();
+    const isAlone = this.settings.one !== "you" && (isTiles(this.card) ? this.settings.environment !== "you" : this.settings.two !== "you");
+    if (isAlone || this.isPaused) {
+      this.isPaused = !this.isPaused;
+      this.drive();
+    } else if (this.isThinking) this.socket.stop();
     this.tell();
     this.keep();
   }
@@ -367,6 +414,7 @@ export class App {
 
   show(made) {
     const { game } = this;
+    this.drawings.delete("report");
     this.board.advise(null);
     this.board.show(game.state, made, this.mover());
     byId("ply").max = game.moves.length;
@@ -392,12 +440,21 @@ export class App {
     const { outcome, toMove } = game.state;
     byId("stop").textContent = this.isPaused && ["engine", "evil", "chance"].includes(this.mover()) ? "Go on" : "Stop";
     const gained = game.hasChance ? `${points(game.points)} points. ` : "";
-    const moved = made?.length ? `${made.join(", ")}. ` : "";
     const mover = this.mover();
+    const isHuman = ["one", "two", "environment"].some((side) => this.settings[side] === "you" && !(side === "two" && game.hasChance));
+    byId("status").setAttribute("aria-live", isHuman || this.isPaused || !toMove ? "polite" : "off"); // or it would never be silent
+    const moved = made?.length ? `${made.map((move) => this.moveWords(move)).join(", ")}. ` : "";
     const next = {
       one: `${this.names.one} has won.`, two: `${this.names.two} has won.`, draw: "A draw.", ended: "No move is left: the game is over.",
     }[outcome] ?? { you: game.hasChance ? "Your move." : `You are to move, as ${this.names[toMove]}.`, engine: this.isPaused ? "Paused." : game.hasChance ? "The engine plays." : `The engine thinks, as ${this.names[toMove]}.`, dropper: "Choose a cell for the next tile.", evil: "The evil engine chooses a cell.", chance: "" }[mover];
     this.say(game.hasChance ? gained + next : moved + next);
+    byId("moved").textContent = game.hasChance && isHuman ? moved : "";
+  }
+
+  // A move for who listens: a drop by its tile and place.
+  moveWords(move) {
+    const cell = Number(move.split("@")[1]);
+    return Number.isNaN(cell) ? move : `${this.game.state.cells[cell]} at ${this.board.place(cell)}`;
   }
 
   // --- keeping and sharing
@@ -417,7 +474,7 @@ export class App {
 
   async importGame(file) {
     await this.attempt(async () => {
-      const response = await fetch(`/import?name=${encodeURIComponent(file.name)}&game=${encodeURIComponent(this.card.game)}`, { method: "POST", body: file });
+      const response = await fetch(`/import?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
       const words = await response.json();
       if (!response.ok) throw new Error(words.error.message);
       const card = this.cards.find((each) => each.game === words.game);
@@ -465,6 +522,7 @@ export class App {
       this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
     };
     document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("pagehide", () => this.keepNow(false));
     window.addEventListener("hashchange", () => this.game && location.hash !== this.game.link() && this.arriveAgain());
   }
 
@@ -484,7 +542,7 @@ export class App {
     if (!this.game || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
     if (this.board.key(event.key, event.target)) return event.preventDefault();
     const work = {
-      u: () => this.travel(-1), r: () => this.travel(1), h: () => this.hint(), s: () => this.stop(), n: () => this.open(this.card),
+      u: () => this.travel(-1), r: () => this.travel(1), h: () => this.hint(), s: () => this.stop(),
       a: () => this.change({ adviser: !this.settings.adviser }), f: () => this.board.flip(), x: () => isTiles(this.card) || this.swap(),
     }[event.key];
     if (!work) return undefined;

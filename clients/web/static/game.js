@@ -23,9 +23,10 @@ export class Game {
     this.firstSide = first.toMove;
     this.hasChance = first.legal.some((each) => each.probability !== undefined) || first.text.startsWith("b ") || first.text.startsWith("a ");
     this.remember(0, first, this.basePoints);
-    if (!this.moves.length && first.toMove === "environment") await this.advance([], true);
+    const isEmpty = this.hasChance && first.cells.every((cell) => !cell); // then chance begins, whoever drops later
+    if (isEmpty && !this.moves.length) await this.advance([], true);
     else await this.go(this.moves.length);
-    this.firstPly = this.hasChance && this.start.startsWith("a") ? Math.min(2, this.moves.length) : 0;
+    this.firstPly = isEmpty ? Math.min(2, this.moves.length) : 0;
   }
 
   remember(ply, state, points) {
@@ -60,6 +61,7 @@ export class Game {
   async advance(moves, chance = false) {
     const ply = this.ply;
     const position = this.position(ply);
+    this.wish = null;
     const state = await this.socket.apply(position, moves, chance);
     const made = state.position.moves.slice(position.moves.length);
     const isSame = made.every((move, i) => this.moves[ply + i] === move) && ply + made.length <= this.moves.length;
@@ -77,13 +79,12 @@ export class Game {
 
   async go(ply) {
     ply = Math.max(0, Math.min(ply, this.moves.length));
-    if (this.states.has(ply)) {
-      this.ply = ply;
-      return;
-    }
+    const wish = (this.wish = {}); // what is asked for later counts
     let from = ply;
     while (!this.marks[from]) from--;
-    if (!this.hasChance) {
+    if (this.states.has(ply)) {
+      // nothing to ask
+    } else if (!this.hasChance) {
       this.remember(ply, await this.socket.apply(this.position(ply)), 0);
     } else {
       do {
@@ -93,7 +94,7 @@ export class Game {
         from = to;
       } while (from < ply);
     }
-    this.ply = ply;
+    if (this.wish === wish) this.ply = ply;
   }
 
   // The nearest ply before or after here at which one of these sides decides; the end if there is none.

@@ -49,12 +49,29 @@ export function clearReport() {
   byId("score").textContent = "–";
   byId("facts").textContent = "";
   byId("lines").tBodies[0].replaceChildren();
+  const bar = byId("bar");
+  delete bar.dataset.kind;
+  byId("bar-fill").style.setProperty("--part", 0.5);
+  byId("bar-text").textContent = "";
+  bar.removeAttribute("aria-valuetext");
+  bar.removeAttribute("aria-valuenow");
+}
+
+// The values that are known, with their plies; of a long game no more than can be seen.
+function knownValues(values) {
+  const step = Math.max(1, Math.floor(values.length / WIDTH));
+  const known = [];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (value !== undefined && value !== null && (known.length === 0 || i - known.at(-1)[0] >= step || i === values.length - 1)) known.push([i, value]);
+  }
+  return known;
 }
 
 // The graph of values by ply; `go` is called with a ply that is clicked.
 export function showGraph(values, plies, ply, isShare, go) {
   const graph = byId("graph");
-  const known = values.map((value, i) => [i, value]).filter(([, value]) => value !== undefined && value !== null);
+  const known = knownValues(values);
   const span = Math.max(8, plies);
   const low = isShare ? 0 : Math.min(...known.map(([, value]) => value), Infinity) * 0.95;
   const high = isShare ? 1 : Math.max(...known.map(([, value]) => value), 1) * 1.05;

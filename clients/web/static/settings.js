@@ -5,6 +5,7 @@ import { el } from "./words.js";
 const TIMES = (list) => list.map((seconds) => [`${seconds < 1 ? `${seconds * 1000} ms` : `${seconds} s`} a move`, { seconds }]);
 const STONE_LEVELS = [["Beginner", { nodes: 10 }], ["Easy", { nodes: 100 }], ["Fair", { nodes: 1000 }], ...TIMES([0.1, 0.5, 1, 3, 10, 30])];
 const TILE_LEVELS = [["At a glance", { depth: 1 }], ["2 moves deep", { depth: 2 }], ...TIMES([0.01, 0.05, 0.2, 1, 5])];
+const SAME = "the same";
 const DEFAULTS = { stones: "1 s a move", tiles: "50 ms a move" };
 const PLAYERS = { you: "You", engine: "Engine" };
 const DROPPERS = { chance: "Chance", evil: "Evil engine", you: "You" };
@@ -17,14 +18,16 @@ export function levels(card) {
   return isTiles(card) ? TILE_LEVELS : STONE_LEVELS;
 }
 
-export function limits(card, settings) {
+// The limits of a side's searches; the second side may have its own.
+export function limits(card, settings, side = "one") {
   const list = levels(card);
-  return (list.find(([name]) => name === settings.level) ?? list[0])[1];
+  const name = side === "two" && settings.levelTwo !== SAME ? settings.levelTwo : settings.level;
+  return (list.find((each) => each[0] === name) ?? list.find((each) => each[0] === settings.level) ?? list[0])[1];
 }
 
 export function load(card) {
   const kind = isTiles(card) ? "tiles" : "stones";
-  const start = { one: "you", two: "engine", environment: "chance", level: DEFAULTS[kind], adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
+  const start = { one: "you", two: "engine", environment: "chance", level: DEFAULTS[kind], levelTwo: SAME, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
   try {
     return { ...start, ...JSON.parse(localStorage.getItem(`plyd ${card.game}`) ?? "{}") };
   } catch {
@@ -65,6 +68,7 @@ export function playersForm(card, settings, names, changed) {
     parts.push(...choice(names.one, PLAYERS, settings.one, set("one")), ...choice(names.two, PLAYERS, settings.two, set("two")));
   }
   parts.push(...choice("Strength", levelNames, settings.level, set("level")));
+  if (!isTiles(card)) parts.push(...choice(`${names.two}'s strength`, { [SAME]: SAME, ...levelNames }, settings.levelTwo, set("levelTwo")));
   if (card.options.length) parts.push(optionsForm(card, settings, changed));
   return parts;
 }
@@ -93,7 +97,7 @@ export function setupForm(card, settings, changed) {
     parts.push(...choice("Rules", Object.fromEntries(card.variants.map((each) => [each.name, each.name])), settings.variant, set("variant")));
     parts[1].title = card.variants.map((each) => `${each.name}: ${each.summary}`).join("\n");
   }
-  const size = (label, [min, max], value, name) => field(label, { type: "number", min, max, value }, (input) => input.reportValidity() && changed({ [name]: Number(input.value) }));
+  const size = (label, [min, max], value, name) => field(label, { type: "number", min, max, value, required: true }, (input) => input.reportValidity() && changed({ [name]: Number(input.value) }));
   if (card.game === "connect4") {
     parts.push(...size("Columns", card.columns, settings.columns ?? 7, "columns"), ...size("Rows", card.rows, settings.rows ?? 6, "rows"));
     parts.push(...field("Forbidden cell", { type: "text", value: settings.forbidden, placeholder: "column,row or none", pattern: "\\d{1,2},\\d{1,2}|random|" }, (input) => input.reportValidity() && changed({ forbidden: input.value })));

@@ -20,7 +20,6 @@ export class Socket {
     this.socket = new WebSocket(`${scheme}//${location.host}/socket`);
     this.socket.onopen = () => {
       this.isOpen = true;
-      this.delay = FIRST_DELAY;
       this.hears.open();
     };
     this.socket.onmessage = (event) => this.take(JSON.parse(event.data));
@@ -39,7 +38,10 @@ export class Socket {
   }
 
   take(words) {
-    if (words.games) return this.hears.games(words.games, words.isComplete);
+    if (words.games) {
+      this.delay = FIRST_DELAY; // it is a bridge that has room for us
+      return this.hears.games(words.games, words.isComplete);
+    }
     const asked = this.waiting.get(words.id);
     if (!asked) return;
     if (words.queue !== undefined) return asked.queue?.(words.queue);

@@ -47,7 +47,7 @@ export class TileBoard {
     const isOneStep = made && made.length <= 2 && (slide || drop) && made.every((move) => move === slide || move === drop);
     if (!isOneStep || !this.animate(state, slide, drop)) this.redraw(state);
     const legal = new Set(state.legal.map((each) => each.move));
-    for (const [move, button] of Object.entries(this.arrows)) button.disabled = mover !== "you" || !legal.has(move);
+    for (const [move, button] of Object.entries(this.arrows)) button.setAttribute("aria-disabled", String(mover !== "you" || !legal.has(move)));
     for (const [cell, hole] of this.cells.entries()) {
       const mayDrop = mover === "dropper" && state.cells[cell] === "";
       hole.disabled = !mayDrop;
@@ -78,7 +78,7 @@ export class TileBoard {
     tile.element.firstChild.textContent = tile.value;
     tile.element.style.setProperty("--step", step.toFixed(2));
     tile.element.dataset.length = Math.min(tile.value.length, 6);
-    tile.element.classList.toggle("high", step > 11.5);
+    tile.element.classList.toggle("high", step > 8.5);
   }
 
   put(tile, cell) {
