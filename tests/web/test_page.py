@@ -22,7 +22,7 @@ def test_the_page_comes_with_every_game(visit):
 def test_everything_together_is_small(visit, fleet):
     page = visit()
     sizes = page.evaluate("() => performance.getEntriesByType('resource').map(each => each.decodedBodySize)")
-    assert len(sizes) >= 9
+    assert len(sizes) >= 10
     assert 40_000 < sum(sizes) < 300_000
 
 

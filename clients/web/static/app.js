@@ -1,6 +1,7 @@
 // The page: one game, who is to move in it, and what the engine says. Positions come from the bridge, never from here.
 
 import { Game, fromLink } from "./game.js";
+import { copied, keepGame, keptGame, readFile, saveFile, showLink } from "./keeping.js";
 import { clearReport, showGraph, showMoves, showReport, valueOf } from "./panel.js";
 import { isTiles, limits, load, playersForm, save, setupForm, startText } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
@@ -107,7 +108,7 @@ export class App {
   // Opens what the link says, or what was open last, or the first game; waits for its engine if that is to come.
   async arriveOnce() {
     const wanted = fromLink(location.hash);
-    const kept = this.kept(wanted?.game);
+    const kept = keptGame(wanted?.game);
     const record = kept && (!wanted || kept.link === location.hash) ? kept : wanted;
     const card = this.cards.find((each) => each.game === record?.game);
     if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.notice(`Waiting for ${card?.title ?? record.game}…`);
@@ -116,15 +117,6 @@ export class App {
     const first = this.cards.find((each) => each.isThere);
     if (!this.game && first) await this.open(first);
     return undefined;
-  }
-
-  // The game of this tab that was kept: of one kind, or the last one.
-  kept(game) {
-    try {
-      return JSON.parse(sessionStorage.getItem(`plyd ${game ?? sessionStorage.getItem("plyd last")}`) ?? "null");
-    } catch {
-      return null;
-    }
   }
 
   // Keeps the game for a reload, soon, once for all that happens until then.
@@ -137,16 +129,8 @@ export class App {
     clearTimeout(this.keeping);
     this.keeping = undefined;
     if (!this.game) return;
-    const { game, variant, start, moves, ply, values, basePoints } = this.game;
-    try {
-      if (withAddress) history.replaceState(null, "", this.game.link());
-      if (withAddress) this.link = location.hash;
-      const { link } = this;
-      sessionStorage.setItem("plyd last", game);
-      sessionStorage.setItem(`plyd ${game}`, JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, link, isPaused: this.isPaused }));
-    } catch {
-      // too long a game for this browser's store: the link still has the position
-    }
+    if (withAddress) this.link = showLink(this.game.link()) ?? this.link;
+    keepGame(this.game, { link: this.link, isPaused: this.isPaused });
   }
 
   // Opens a game: a new one, or a record's. Says "refused" if the engine does not take it.
@@ -221,7 +205,7 @@ export class App {
   choose(card) {
     if (!card.isThere) return this.notice(`The engine of ${card.title} is not there yet.`);
     if (card.game === this.card?.game) return undefined;
-    return this.open(card, this.kept(card.game));
+    return this.open(card, keptGame(card.game));
   }
 
   change(change, isNow = true) {
@@ -459,38 +443,24 @@ export class App {
 
   // --- keeping and sharing
 
-  async exportGame() {
+  exportGame() {
     const who = (side) => (this.settings[side] === "engine" ? "plyd" : "You");
-    const body = JSON.stringify({ record: this.game.record([who("one"), isTiles(this.card) ? "" : who("two")]), format: byId("format").value });
-    await this.attempt(async () => {
-      const response = await fetch("/export", { method: "POST", body });
-      if (!response.ok) throw new Error((await response.json()).error.message);
-      const name = /filename="(.*)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "game.txt";
-      const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    });
+    const players = [who("one"), isTiles(this.card) ? "" : who("two")];
+    return this.attempt(() => saveFile(this.game.record(players), byId("format").value));
   }
 
-  async importGame(file) {
-    await this.attempt(async () => {
-      const response = await fetch(`/import?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
-      const words = await response.json();
-      if (!response.ok) throw new Error(words.error.message);
-      const card = this.cards.find((each) => each.game === words.game);
-      if (!card) throw new Error(`no daemon serves ${words.game}`);
-      await this.open(card, { ...words, isPaused: true });
+  importGame(file) {
+    return this.attempt(async () => {
+      const record = await readFile(file);
+      const card = this.cards.find((each) => each.game === record.game);
+      if (!card) throw new Error(`no daemon serves ${record.game}`);
+      await this.open(card, { ...record, isPaused: true });
     });
   }
 
   async copyLink() {
     const link = new URL(this.game.link(), location.href).href;
-    try {
-      await navigator.clipboard.writeText(link);
-      this.say("The link is copied.");
-    } catch {
-      this.say(link);
-    }
+    this.say((await copied(link)) ? "The link is copied." : link);
   }
 
   // --- hands
