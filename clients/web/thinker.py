@@ -70,6 +70,8 @@ class Thinker:
                     raise
                 continue
             except Overloaded as error:
+                if stopped.is_set():
+                    raise
                 await asyncio.sleep(error.retry_seconds or 1.0)
                 continue
             assert report is not None
