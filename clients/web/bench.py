@@ -180,7 +180,7 @@ def browser_figures(url: str, browser: str) -> Iterator[dict[str, Any]]:
         updates = (page.evaluate("() => seen.reports") - before) / (time.perf_counter() - began)
         yield figure(NAME, "analysis updates a second", updates, "/s", at_least=5)
         page.uncheck("#adviser")
-        page.get_by_label("Strength").select_option(label="100 ms a move")
+        page.get_by_label("Strength", exact=True).select_option(label="100 ms a move")
         page.get_by_label("Black", exact=True).select_option(label="Engine")
         page.wait_for_function(f"() => seen.answers.length >= {MOVES} || plyd.mover() === 'nobody'", timeout=60_000)
         answers = page.evaluate("() => seen.answers")
