@@ -1,12 +1,13 @@
 # Two commands do all the set-up: `make up` runs every engine, `make test` runs the tests.
 PYTHON ?= python3
 BIN := .venv/bin
+FUZZ_RUNS ?= 1000000
 PROTOS := $(wildcard proto/plyd/v1/*.proto)
 PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 
-.PHONY: help up test test-slow test-kaggle check proto freeze bench course clean
+.PHONY: help up test test-slow test-kaggle fuzz check proto freeze bench course clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +23,9 @@ test-slow: .venv/dev ## the tests that take longer
 
 test-kaggle: .venv-kaggle/up ## the tests in Kaggle's own environment
 	.venv-kaggle/bin/python -m pytest -m kaggle tests/clients/test_kaggle.py
+
+fuzz: .venv/fuzz ## throw inputs at every parser: make fuzz FUZZ_RUNS=10000000
+	$(BIN)/python -m tests.fuzz.run --inputs $(FUZZ_RUNS)
 
 check: .venv/dev ## lint, types, schema, generated code
 	$(BIN)/ruff check .
@@ -57,6 +61,10 @@ build/libplyd-course.so: clients/course/plyd_course.c clients/course/plyd_course
 
 .venv/dev: .venv/up
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@
+
+.venv/fuzz: .venv/dev
+	$(BIN)/python -m pip install --quiet --editable ".[fuzz]"
 	@touch $@
 
 .venv-kaggle/up: pyproject.toml hatch_build.py # of what kaggle-environments asks for, ConnectX needs but these two

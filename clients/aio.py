@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from plyd.clients.channel import Credentials, way_to
 from plyd.clients.core import (
     ANSWER_SECONDS,
     CHANNEL_OPTIONS,
@@ -44,9 +45,15 @@ class AsyncEngineClient:
         variant: str = "",
         timeout: float = ANSWER_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
+        credentials: Credentials | None = None,
     ) -> None:
-        self.settings = Settings(target, game, variant, timeout, retry_seconds)
-        self._channel = grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
+        way = way_to(target, credentials)
+        self.settings = Settings(target, game, variant, timeout, retry_seconds, way.metadata)
+        self._channel = (
+            grpc.aio.secure_channel(way.target, way.encryption, CHANNEL_OPTIONS)
+            if way.encryption
+            else grpc.aio.insecure_channel(way.target, CHANNEL_OPTIONS)
+        )
         self._engine: Any = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules: Any = rules_pb2_grpc.RulesServiceStub(self._channel)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)
@@ -118,7 +125,7 @@ class AsyncEngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), wish, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            stream = self._engine.Analyze(call.request, timeout=call.timeout)
+            stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             try:
                 with told_apart():
                     async for response in stream:
@@ -168,7 +175,7 @@ class AsyncEngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(outbox.stream())
+                stream = self._engine.Evaluate(outbox.stream(), metadata=self.settings.metadata)
                 try:
                     with told_apart():
                         async for response in stream:
@@ -218,7 +225,8 @@ class AsyncEngineClient:
         while True:
             try:
                 with told_apart():
-                    return await getattr(stub, call.method)(call.request, timeout=call.timeout)
+                    method = getattr(stub, call.method)
+                    return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             except grpc.RpcError as error:
                 await asyncio.sleep(retry.delay_after(self.settings.explain(error)))
 
@@ -230,7 +238,7 @@ class AsyncGame:
 
     def __init__(self, stub: Any, settings: Settings) -> None:
         self._settings = settings
-        self._stream = stub.Play()
+        self._stream = stub.Play(metadata=settings.metadata)
         self._sending = asyncio.Lock()
         self._last_id = 0
         self._heard_id = 0

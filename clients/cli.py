@@ -20,10 +20,14 @@ COMMANDS = {
     "gomocup": "plyd.clients.gomocup:gomocup",
     "arena": "plyd.clients.arena:arena",
     "train": "plyd.engines.train:train",
+    "config": "plyd.servers.config_cli:config",
+    "token": "plyd.servers.config_cli:token",
     "models": "plyd.models.cli:models",
     "bridges": "plyd.clients.bridges:bridges",
     "bench": "plyd.clients.bench:bench",
+    "stress": "plyd.clients.stress.cli:stress",
     "health": "plyd.clients.health:health",
+    "top": "plyd.clients.top:top",
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self, Unpack
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from plyd.clients.channel import Credentials, open_channel, way_to
 from plyd.clients.core import (
     ANSWER_SECONDS,
     CHANNEL_OPTIONS,
@@ -38,7 +39,8 @@ class EngineClient:
     """Calls one daemon. Safe to share between threads; close it, or use it in a `with`.
 
     `game` may stay empty with a daemon of one game. A daemon that is away for up to `retry_seconds` is waited for.
-    `timeout` is how many seconds an answer may take, beyond the time given to a search.
+    `timeout` is how many seconds an answer may take, beyond the time given to a search. "tls:HOST:PORT" is encrypted;
+    `credentials` are what we show to be let in, by themselves those of the environment (see plyd.clients.channel).
     """
 
     def __init__(
@@ -48,9 +50,11 @@ class EngineClient:
         variant: str = "",
         timeout: float = ANSWER_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
+        credentials: Credentials | None = None,
     ) -> None:
-        self.settings = Settings(target, game, variant, timeout, retry_seconds)
-        self._channel = grpc.insecure_channel(target, CHANNEL_OPTIONS)
+        way = way_to(target, credentials)
+        self.settings = Settings(target, game, variant, timeout, retry_seconds, way.metadata)
+        self._channel = open_channel(way, CHANNEL_OPTIONS)
         self._engine = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules = rules_pb2_grpc.RulesServiceStub(self._channel)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)
@@ -120,7 +124,7 @@ class EngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), wish, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            stream = self._engine.Analyze(call.request, timeout=call.timeout)
+            stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             try:
                 for response in stream:
                     is_begun = True
@@ -157,7 +161,7 @@ class EngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(outbox.stream())
+                stream = self._engine.Evaluate(outbox.stream(), metadata=self.settings.metadata)
                 try:
                     for response in stream:
                         retry = self.settings.retry()
@@ -200,7 +204,7 @@ class EngineClient:
         retry: Retry = self.settings.retry()
         while True:
             try:
-                return getattr(stub, call.method)(call.request, timeout=call.timeout)
+                return getattr(stub, call.method)(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             except grpc.RpcError as error:
                 time.sleep(retry.delay_after(self.settings.explain(error)))
 
@@ -215,7 +219,7 @@ class Game:
     ) -> None:
         self._settings = settings
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
-        self._replies = stub.Play(iter(self._commands.get, None))
+        self._replies = stub.Play(iter(self._commands.get, None), metadata=settings.metadata)
         self._last_id = 0
         self._heard_id = 0
         self._sending = threading.Lock()

@@ -16,7 +16,9 @@ from plyd.clients.scorebook import BY_RULES, DRAW, SIDES, Played, Thoughts
 from plyd.v1 import position_pb2, search_pb2
 
 TRIES = 3  # to get one move out of a daemon that is lost again and again
+BUSY_SECONDS = 60.0  # that a daemon may have no slot for one move
 PATIENT_SECONDS = 600.0  # for a move without a limit of time
+AGAIN_SECONDS = 0.05  # before a daemon that was lost, or had no slot, is asked again
 GRACE_SECONDS = 0.05  # beyond the clock, for the way there and back
 WATCH_SECONDS = 0.2  # between two looks at who is overdue
 PROVEN = {search_pb2.RESULT_WIN: 1.0, search_pb2.RESULT_DRAW: 0.5, search_pb2.RESULT_LOSS: 0.0}
@@ -56,15 +58,19 @@ class Seat:
         limit = self._limits.seconds if self._remaining is None else self._remaining
         patience = PATIENT_SECONDS if limit is None else limit + ANSWER_SECONDS
         error: PlydError
-        for _ in range(TRIES):
+        tries, busy_until = 0, time.monotonic() + BUSY_SECONDS
+        while tries < TRIES:
             try:
                 game = self._game or self._open(moves)
                 self._due = time.monotonic() + patience
                 return self._ask(game, moves)
-            except (Unavailable, Overloaded) as lost:
-                error = lost
+            except Overloaded as busy:  # refused, and the stream goes on
+                error, tries = busy, tries + (time.monotonic() > busy_until)
+                time.sleep(AGAIN_SECONDS)
+            except Unavailable as lost:
+                error, tries = lost, tries + 1
                 self.close()
-                time.sleep(max(0.05, lost.retry_seconds))
+                time.sleep(AGAIN_SECONDS)
             except Cancelled:
                 raise Forfeit(f"gives no answer within {patience:g} s") from None
             except PlydError as refused:

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import grpc
 
-from plyd.clients.errors import InvalidRequest, PlydError, Unavailable, from_code, from_rpc_error
+from plyd.clients.errors import InvalidRequest, PlydError, Unavailable, from_command, from_rpc_error
 from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
 
 Report = search_pb2.Report
@@ -28,6 +28,7 @@ CHANNEL_OPTIONS = [
     ("grpc.keepalive_time_ms", 30_000),  # notice a daemon that vanished without a word
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.use_local_subchannel_pool", 1),  # two clients are two connections, as a caller would think
+    ("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}'),  # a name with many daemons: all of them
 ]
 ANSWER_SECONDS = 10.0  # beyond a search's own time, before a call is given up
 MOST_SECONDS = 4_000_000  # of a time limit, a month and a half
@@ -52,6 +53,7 @@ class Settings:
     variant: str = ""
     timeout: float = ANSWER_SECONDS
     retry_seconds: float = RETRY_SECONDS
+    metadata: tuple[tuple[str, str], ...] = ()  # sent with every call
 
     def position(self, position: str | Position, moves: Sequence[str]) -> Position:
         """A position message, from text or from a message and further moves."""
@@ -181,7 +183,7 @@ class Retry:
 def settled(response: engine_pb2.PlayResponse, target: str) -> engine_pb2.PlayResponse:
     """A reply in a game, or the exception that it stands for."""
     if response.WhichOneof("reply") == "error":
-        raise from_code(response.error.code, response.error.message, target)
+        raise from_command(response.error, target)
     return response
 
 

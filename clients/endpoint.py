@@ -34,6 +34,8 @@ def parse_endpoint(text: str, *, insecure: bool = False) -> Endpoint:
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
+        if host and ":" not in host:
+            raise BadEndpoint(f'"{text}" has no IPv6 address in its brackets; {FORM}')
     elif ":" in host:
         raise BadEndpoint(f'"{text}" is ambiguous; {FORM}')
     if not colon or not host:

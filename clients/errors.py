@@ -5,6 +5,7 @@ PlydError
 ├── TimedOut          the answer did not come within the timeout
 ├── InvalidRequest    the daemon could not use what it was sent; `field` says which part
 ├── UnknownGame       that daemon does not serve the game
+├── NotAllowed        the daemon does not know us, or our token
 ├── NotSupported      that engine cannot do this
 ├── Overloaded        no search slot was free; `retry_seconds` says when to try again
 ├── Cancelled         the call was cancelled from this side
@@ -17,8 +18,11 @@ import grpc
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from plyd.v1 import engine_pb2
+
 DETAILS_KEY = "grpc-status-details-bin"
 BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: hides the status that the stream ended with
+CAME_TOO_LATE = "CANCELLED"  # a call that met a server in the act of closing; one cancelled from this side says more
 
 
 class PlydError(Exception):
@@ -44,6 +48,10 @@ class UnknownGame(PlydError):
     """That daemon does not serve the game."""
 
 
+class NotAllowed(PlydError):
+    """The daemon does not know us, or our token."""
+
+
 class NotSupported(PlydError):
     """That engine cannot do this."""
 
@@ -67,6 +75,7 @@ ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
     grpc.StatusCode.OUT_OF_RANGE: InvalidRequest,
     grpc.StatusCode.FAILED_PRECONDITION: InvalidRequest,
     grpc.StatusCode.NOT_FOUND: UnknownGame,
+    grpc.StatusCode.UNAUTHENTICATED: NotAllowed,
     grpc.StatusCode.UNIMPLEMENTED: NotSupported,
     grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
     grpc.StatusCode.CANCELLED: Cancelled,
@@ -74,8 +83,12 @@ ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
 
 
 def status_of(error: Any) -> grpc.StatusCode:
-    """The status of a gRPC error. To grpc.aio a stream that breaks under a write is INTERNAL; it is UNAVAILABLE."""
-    return grpc.StatusCode.UNAVAILABLE if error.details() == BROKEN_WRITE else error.code()
+    """The status of a gRPC error. A stream that breaks under a write is INTERNAL to grpc.aio, and a call that comes
+    while a server closes is CANCELLED; both are UNAVAILABLE.
+    """
+    if error.details() == BROKEN_WRITE or (error.code(), error.details()) == (grpc.StatusCode.CANCELLED, CAME_TOO_LATE):
+        return grpc.StatusCode.UNAVAILABLE
+    return error.code()  # type: ignore[no-any-return]
 
 
 def from_rpc_error(error: Any, target: str) -> PlydError:
@@ -97,10 +110,13 @@ def from_rpc_error(error: Any, target: str) -> PlydError:
     return mapped
 
 
-def from_code(code: int, message: str, target: str) -> PlydError:
+def from_command(fault: engine_pb2.CommandError, target: str) -> PlydError:
     """The exception that says what a CommandError in a game means."""
-    status = next((status for status in grpc.StatusCode if status.value[0] == code), grpc.StatusCode.UNKNOWN)
-    return ERRORS.get(status, DaemonFault)(f"{message} (at {target})" if status not in ERRORS else message)
+    status = next((status for status in grpc.StatusCode if status.value[0] == fault.code), grpc.StatusCode.UNKNOWN)
+    error = ERRORS.get(status, DaemonFault)(fault.message if status in ERRORS else f"{fault.message} (at {target})")
+    error.field = fault.field
+    error.retry_seconds = fault.retry_after_ms / 1000
+    return error
 
 
 def _read_details(error: PlydError, data: bytes) -> None:

@@ -25,6 +25,7 @@ LIMIT_KEYS = {
     "max_depth": "depth",
     "thread_num": "threads",
 }
+MOST_DEPTH = 1000  # and more than that is no limit on any board
 OTHER_MEGABYTES = 200  # that a daemon has besides its engine's memory
 INFO_KEYS = {"rule", *CLOCK_KEYS, *LIMIT_KEYS}
 ASIDES = {"INFO", "ABOUT", "STOP", "YXSTOP"}  # disturb neither a search nor a list of stones
@@ -253,7 +254,7 @@ class Bridge:
             point = table.nearest()
             assert point
         table.put(point, OWN)
-        self._clock.spent(asyncio.get_running_loop().time() - self._began)
+        self._clock.spent(asyncio.get_running_loop().time() - self._began, allowed.search)
         self._say(str(point))
 
     async def _answer_swap2(self, stones: list[Point]) -> None:
@@ -287,13 +288,14 @@ class Bridge:
     def _question(self, setup: Setup) -> Question:
         variant = "standard" if self._rule & EXACTLY_FIVE else "freestyle"
         nodes, depth = self._limits.get("nodes"), self._limits.get("depth")
-        return Question(setup, variant, {**self._managed(), **self._options}, nodes or None, depth or None)
+        depth = min(depth, MOST_DEPTH) if depth else None
+        return Question(setup, variant, {**self._managed(), **self._options}, nodes or None, depth)
 
     def _managed(self) -> dict[str, str]:
         """Options of the engine that follow from what the manager said."""
         managed, known = {}, self._brain.known
         if (threads := self._limits.get("threads")) and "threads" in known:
-            managed["threads"] = str(threads)
+            managed["threads"] = str(min(threads, round(known["threads"].maximum)))
         if (limit := self._limits.get("memory")) and "memory" in known:
             most, least = int(known["memory"].default_value), round(known["memory"].minimum)
             managed["memory"] = str(max(least, min(most, (limit >> 20) - OTHER_MEGABYTES)))

@@ -107,8 +107,14 @@ def write_psq(record: Record) -> bytes:
         )
     places = [_place(move, size) for move in record.moves]
     lines = [f"Piskvorky {size}x{size}, 11:11, 0", *(f"{x + 1},{y + 1},0" for x, y in places)]
-    names = [name or f"player {at}" for at, name in enumerate(record.players, 1)] if any(record.players) else []
+    names = [_psq_name(name, at) for at, name in enumerate(record.players, 1)] if any(record.players) else []
     return "\r\n".join([*lines, *names, "-1", ""]).encode()
+
+
+def _psq_name(name: str, number: int) -> str:
+    """A player's name; in brackets if it would be read as a move, or as the number that comes where there is none."""
+    is_name = name and not PSQ_MOVE.fullmatch(name) and not name.lstrip("-").isdecimal()
+    return name if is_name else f"({name})" if name else f"player {number}"
 
 
 def read_psq(text: str) -> Record:

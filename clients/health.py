@@ -26,16 +26,18 @@ def health(address: str, service: str, wait_seconds: float) -> None:
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+    from plyd.clients.channel import open_channel, way_to
     from plyd.clients.client import EngineClient
     from plyd.clients.errors import PlydError
 
-    if wait_seconds:
-        try:
+    try:
+        way = way_to(address)
+        if wait_seconds:
             with EngineClient(address) as client:
                 client.wait_until_ready(wait_seconds)
-        except PlydError as error:
-            raise click.ClickException(str(error)) from None
-    with grpc.insecure_channel(address) as channel:
+    except PlydError as error:
+        raise click.ClickException(str(error)) from None
+    with open_channel(way) as channel:
         try:
             stub: Any = health_pb2_grpc.HealthStub(channel)
             reply = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)

@@ -40,6 +40,9 @@ class PrivateDaemon:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            env={
+                name: value for name, value in os.environ.items() if not name.startswith("PLYD_")
+            },  # it is only for us
             start_new_session=True,  # a Ctrl-C in the terminal is for the client; it then ends the daemon
         )
         try:

@@ -1,6 +1,7 @@
 """Games of a match as they were played: one JSON object a line in a file, and what they add up to."""
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,6 +14,7 @@ from plyd.clients.elo import SequentialTest
 
 SIDES = ("first", "second")
 DRAW = "draw"
+MOST_GAMES = 10_000_000  # of a match
 BY_RULES = "rules"  # how a game ended that nobody forfeited
 
 
@@ -49,13 +51,31 @@ class Played:
 
 
 def played_of(line: str) -> Played:
-    """A game as it was written; ValueError, TypeError or KeyError for anything else."""
-    told = json.loads(line)
-    told.pop("moved_first")
-    played = Played(**{**told, **{side: Thoughts(**told[side]) for side in SIDES}})
-    if played.winner not in (*SIDES, DRAW) or not isinstance(played.game, int):
-        raise ValueError(f"winner {played.winner!r}, game {played.game!r}")
+    """A game as it was written; ValueError for anything else."""
+    try:
+        told = json.loads(line)
+        told.pop("moved_first")
+        played = Played(**{**told, **{side: Thoughts(**told[side]) for side in SIDES}})
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"no game: {error!r:.60}") from None
+    if played.winner not in (*SIDES, DRAW) or type(played.game) is not int or not 0 <= played.game < MOST_GAMES:
+        raise ValueError(f"winner {played.winner!r:.60}, game {played.game!r:.60}")
+    _check_kinds(played)
     return played
+
+
+def _check_kinds(played: Played) -> None:
+    """Raise ValueError if a field of a game is not of its kind."""
+    texts, numbers = (str,), (int, float)
+    lists: list[tuple[Any, tuple[type, ...]]] = [([played.start, played.reason], texts)]
+    lists += [(played.opening, texts), (played.moves, texts)]
+    for side in (played.first, played.second):
+        lists += [(side.ms, numbers), (side.nodes, (int,)), (side.scores, (*numbers, type(None)))]
+    for values, kinds in lists:
+        if not isinstance(values, list) or not all(type(value) in kinds for value in values):
+            raise ValueError(f"{values!r:.60} is not a list of {' or '.join(kind.__name__ for kind in kinds)}")
+        if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+            raise ValueError(f"{values!r:.60} has a number without end")
 
 
 class Tally:
@@ -146,7 +166,7 @@ class SaveFile:
         for number, line in enumerate(lines[1:], 2):
             try:
                 game = played_of(line)
-            except (ValueError, TypeError, KeyError, AttributeError):
+            except ValueError:
                 raise BadMatch(f"{self._path}, line {number}: {line[:60]!r} is no game of a match") from None
             played[game.game] = game
         return list(played.values())
@@ -177,7 +197,7 @@ class SaveFile:
         try:
             there = json.loads(line)
             keys: Sequence[str] = [key for key in self._settings if there.get(key) != self._settings[key]]
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             raise BadMatch(f"{self._path} is not a file of a match: it begins with {line[:60]!r}") from None
         for key in keys:
             saved, asked = (json.dumps(which.get(key)) for which in (there, self._settings))

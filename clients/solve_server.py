@@ -67,6 +67,8 @@ async def bind(
     except OSError as error:
         why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise BadEndpoint(f"cannot listen on {endpoint}: {why}") from None
+    except UnicodeError:
+        raise BadEndpoint(f'cannot listen on {endpoint}: "{endpoint.host}" is no name of a host') from None
     return server, Endpoint(endpoint.host, server.sockets[0].getsockname()[1])
 
 

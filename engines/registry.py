@@ -45,7 +45,7 @@ def files_for(game: str, models: Sequence[Path]) -> dict[str, Path]:
             header, _, _ = read_file(path)
         except BadWeights as error:
             raise BadModel(str(error)) from error
-        if header.get("game") not in ENGINES:
+        if header.get("game") not in list(ENGINES):  # which may be anything, even what cannot be looked up
             raise BadModel(f"{path} is for the game {header.get('game')!r}; games are {', '.join(ENGINES)}")
         if header["game"] == game:
             files[str(header.get("variant"))] = path

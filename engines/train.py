@@ -82,6 +82,8 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
     from plyd.models.errors import BadWeights
 
     method = settings["method"]
+    name = network if network.isprintable() and " " not in network and "/" not in network else "own"
+    folder = settings["out"] or Path("runs") / f"{game}-{variant}-{name}"
     try:
         played = tile_game(game, variant)
         cap = CAPS[game][variant] if settings["cap"] is None or game == "2048" else settings["cap"]
@@ -89,8 +91,6 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
         trace = TRACES[method] if settings["trace"] is None else settings["trace"]
         kept = {name: settings[name] for name in ("every", "optimism", "restart", "goal", "bonus", "seed")}
         plan = Plan(game, variant, network, cap, method, rate, trace, **kept)
-        name = network if network.isprintable() and " " not in network and "/" not in network else "own"
-        folder = settings["out"] or Path("runs") / f"{game}-{variant}-{name}"
         trainer = Trainer(played, plan, folder, settings["threads"])
         resumed = trainer.resume()
         start = f"goes on from game {trainer.progress.games}" if resumed else "begins"
@@ -99,7 +99,7 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
     except (EngineError, BadWeights) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{error.strerror}: {error.filename}") from None
+        raise click.ClickException(f"{error.strerror}: {error.filename or folder}") from None
     except MemoryError:
         raise click.ClickException(f"network {network} needs more memory than there is; try a smaller --cap") from None
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.models.errors import BadWeights
-from plyd.models.files import read_file, write_file
-from plyd.models.ntuple import patterns_of
+from plyd.models.files import number_in, read_file, text_in, whole_in, write_file
+from plyd.models.ntuple import MOST_INDICES, MOST_WEIGHTS, patterns_of
 
 KIND = "checkpoint"
 NAME = "checkpoint.plyd"
@@ -47,7 +47,8 @@ class Checkpoint:
 
 
 FACTS = ("game", "variant", "network", "base", "fresh_weight", "plan", "progress")
-ARRAYS = ("places", "weights", "sums", "seeds")
+ARRAYS = {"places": np.uint32, "weights": np.float32, "sums": np.float32, "seeds": np.uint64}
+LARGEST_WEIGHT = 1e30
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -63,13 +64,32 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if header.get("kind") != KIND:
         raise BadWeights(f"{path} is a {header.get('kind')}, not a checkpoint")
     try:
+        _check_facts(header)
         facts: dict[str, Any] = {name: header[name] for name in FACTS}
         found = Checkpoint(**facts | {name: arrays[name] for name in ARRAYS})
-        learned = len(found.places)
-        if found.weights.shape != (learned,) or found.sums.shape not in ((learned, 2), (0, 2)):
+        learned = found.places.size
+        shapes = found.places.shape, found.weights.shape
+        if shapes != ((learned,), (learned,)) or found.sums.shape not in ((learned, 2), (0, 2)):
             raise BadWeights(f"{path} has arrays that do not go together")
+        if any(arrays[name].dtype != dtype for name, dtype in ARRAYS.items()):
+            raise BadWeights(f"{path} has arrays of other types than a checkpoint's")
+        if found.size > MOST_WEIGHTS:
+            raise BadWeights(f"{path} is of {found.size} weights; a network has at most {MOST_WEIGHTS}")
         if learned and int(found.places.max()) >= found.size:
             raise BadWeights(f"{path} has weights beyond its tables")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except BadWeights as error:
+        raise BadWeights(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise BadWeights(f"{path} is not what a checkpoint should be: {error!r}") from None
     return found
+
+
+def _check_facts(header: dict[str, Any]) -> None:
+    """Raise ValueError or KeyError for a header that is not of the kinds that a checkpoint's is."""
+    for name in ("game", "variant", "network"):
+        text_in(header, name)
+    whole_in(header, "base", MOST_INDICES)
+    number_in(header, "fresh_weight", LARGEST_WEIGHT)
+    for name in ("plan", "progress"):
+        if not isinstance(header[name], dict):
+            raise ValueError(f"{name} is {header[name]!r:.60}; allowed is an object")

@@ -53,8 +53,10 @@ def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArr
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
-    except BaseException:
+    except BaseException as error:
         unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk does not say where it is full
         raise
     return digest.hexdigest()
 
@@ -88,3 +90,27 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays, str]:
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadWeights(f"{path} has a header that makes no sense: {type(error).__name__} {error}") from None
     return header, arrays, digest.hexdigest()
+
+
+def whole_in(header: Mapping[str, Any], name: str, most: int) -> int:
+    """A whole number of a header, not below 0; ValueError for anything else."""
+    value = header[name]
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{name} is {value!r:.60}; allowed is a whole number from 0 to {most}")
+    return value
+
+
+def number_in(header: Mapping[str, Any], name: str, most: float) -> float:
+    """A number of a header, of that size at most; ValueError for anything else."""
+    value = header[name]
+    if type(value) not in (int, float) or not -most <= value <= most:
+        raise ValueError(f"{name} is {value!r:.60}; allowed is a number from {-most:g} to {most:g}")
+    return float(value)
+
+
+def text_in(header: Mapping[str, Any], name: str) -> str:
+    """A text of a header; ValueError for anything else."""
+    value = header[name]
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is {value!r:.60}; allowed is a text")
+    return value

@@ -11,6 +11,8 @@ first cell is the fastest-moving one in the table, and weights for cells that ch
 
 from plyd.models.errors import BadWeights
 
+MOST_INDICES = 64  # that a cell may have; boards have up to 32
+MOST_WEIGHTS = (1 << 32) - 1  # of a network: a place among them is 32 bits
 LAB = "012345 456789 012456 45689a"
 NETWORKS = {
     "lab": LAB,  # four 6-tuples of the 2048 lab; the author of 2584 uses the same two axes and two boxes
@@ -30,8 +32,8 @@ def patterns_of(name: str) -> list[tuple[int, ...]]:
         if len(cells) != len(word) or not 1 <= len(cells) <= 6:
             names = ", ".join(NETWORKS)
             raise BadWeights(
-                f'unknown network "{name}"; networks are {names}, or patterns of one to six different cells such as '
-                f'"{LAB}"'
+                f'unknown network "{name:.60}"; networks are {names}, or patterns of one to six different cells such '
+                f'as "{LAB}"'
             )
         patterns.append(tuple(cells))
     if not patterns:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from plyd.models.checkpoint import Checkpoint
 from plyd.models.errors import BadWeights
-from plyd.models.files import read_file, write_file
-from plyd.models.ntuple import patterns_of
+from plyd.models.files import number_in, read_file, text_in, whole_in, write_file
+from plyd.models.ntuple import MOST_INDICES, MOST_WEIGHTS, patterns_of
 
 MOST_STEPS = 32767
 KIND = "network"
@@ -76,25 +76,28 @@ def unpack(path: Path) -> PackedNetwork:
     if header.get("kind") != KIND:
         raise BadWeights(f"{path} is a {header.get('kind')}, not a network; pack it first: plyd models pack")
     try:
-        size, base = int(header["weights"]), int(header["base"])
-        if size != sum(base ** len(pattern) for pattern in patterns_of(header["network"])):
+        size, base = whole_in(header, "weights", MOST_WEIGHTS), whole_in(header, "base", MOST_INDICES)
+        game, variant, network = (text_in(header, name) for name in ("game", "variant", "network"))
+        if size != sum(base ** len(pattern) for pattern in patterns_of(network)):
             raise BadWeights(f"{path} has {size} weights, which its patterns do not")
-        used = _inflated(arrays["used"], (size + 7) // 8)
-        kept = int(header["kept"])
-        step = float(header["step"])
+        kept = whole_in(header, "kept", size)  # before anything is inflated, so that nothing grows beyond it
+        places = _places(_inflated(arrays["used"], (size + 7) // 8))
+        if len(places) != kept:
+            raise BadWeights(f"{path} says that it keeps {kept} weights; it keeps {len(places)}")
+        step = number_in(header, "step", 1e6)
         if not (0 < step < 1e6):
             raise BadWeights(f"{path} has steps of {step}")
         folded = _inflated(arrays["low"], kept).astype(np.uint16)
         folded |= _inflated(arrays["high"], kept).astype(np.uint16) << 8
-        fresh = round(float(header["fresh_weight"]) / step)
+        fresh = round(number_in(header, "fresh_weight", MOST_STEPS * step + step) / step)
         if abs(fresh) > MOST_STEPS:
             raise BadWeights(f"{path} has a fresh weight of {fresh} steps; at most {MOST_STEPS} are allowed")
         counts = np.full(size, fresh, np.int16) if fresh else np.zeros(size, np.int16)
-        counts[_places(used)] = (folded >> 1).view(np.int16) ^ -(folded & 1).view(np.int16)
+        counts[places] = (folded >> 1).view(np.int16) ^ -(folded & 1).view(np.int16)
         return PackedNetwork(
-            header["game"],
-            header["variant"],
-            header["network"],
+            game,
+            variant,
+            network,
             base,
             counts,
             step,
@@ -104,7 +107,7 @@ def unpack(path: Path) -> PackedNetwork:
         )
     except BadWeights as error:
         raise BadWeights(str(error) if str(path) in str(error) else f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError, zlib.error) as error:
         raise BadWeights(f"{path} is not what a packed network should be: {error!r}") from None
 
 

@@ -44,12 +44,20 @@ def parse_address(text: str) -> Address:
         path = text.removeprefix("unix:")
         if not path:
             raise BadAddress(f'"{text}" has no path; {FORM}')
-        if len(os.fsencode(path)) > LONGEST_PATH:
+        try:
+            length = len(os.fsencode(path))
+        except UnicodeEncodeError:
+            length = 0
+        if not length or "\0" in path:
+            raise BadAddress(f"{text!r} is no path of a file; {FORM}")
+        if length > LONGEST_PATH:
             raise BadAddress(f'"{text}" is too long; a Unix socket\'s path has at most {LONGEST_PATH} bytes')
         return Address(path=path)
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
+        if host and ":" not in host:
+            raise BadAddress(f'"{text}" has no IPv6 address in its brackets; {FORM}')
     elif ":" in host:
         raise BadAddress(f'"{text}" is ambiguous; {FORM}')
     if not colon or not host:
@@ -95,3 +103,5 @@ def refuse_if_taken(address: Address) -> None:
             probe.bind(place)
     except OSError as error:
         raise BadAddress(f"cannot listen on {address}: {error.strerror}") from None
+    except UnicodeError:
+        raise BadAddress(f'cannot listen on {address}: "{address.host}" is no name of a host') from None

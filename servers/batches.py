@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc.aio
 
-from plyd.engines.core.errors import BadBatch, EngineError
+from plyd.engines.core.errors import BadBatch
 from plyd.engines.core.machine import Stop
 from plyd.servers.calls import next_request, note
 from plyd.servers.messages import answers_message
@@ -49,7 +49,7 @@ class Batches:
                 answer.add_done_callback(self._done)
                 await self._answers.put(answer)
             await self._answers.put(None)
-        except EngineError as error:
+        except Exception as error:  # whatever it is, the caller waits to hear of it
             failed: asyncio.Future[engine_pb2.EvaluateResponse] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)
             await self._answers.put(failed)

@@ -1,17 +1,22 @@
-"""What surrounds every call: it is counted, its errors become statuses, and it leaves one line in the log."""
+"""What surrounds every call: it has an id, is counted, its errors become statuses, and it leaves a line in the log."""
 
 import asyncio
 import functools
+import itertools
 import logging
+import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
 import grpc.aio
 
 from plyd.engines.core.engine import Engine
-from plyd.engines.core.errors import EngineError, ShuttingDown
+from plyd.engines.core.errors import EngineError, Overloaded, ShuttingDown
+from plyd.servers import log as log_lines
+from plyd.servers.allowance import Client
+from plyd.servers.decoding import readable
 from plyd.servers.messages import read_record
 from plyd.servers.record import Record
 from plyd.servers.runtime import Runtime
@@ -20,53 +25,84 @@ from plyd.v1 import position_pb2
 
 log = logging.getLogger("plyd.request")
 
-_notes: ContextVar[dict[str, Any]] = ContextVar("notes")
+_client: ContextVar[Client] = ContextVar("client")
 
 FEW_MOVES = 64  # played through in a few milliseconds
+REQUEST_ID = "x-request-id"  # metadata, both ways
+LONGEST_ID = 64
 
 Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 
+_process = secrets.token_hex(4)
+_numbers = itertools.count(1)
+
 
 def note(**facts: Any) -> None:
-    """Add facts to the log line of the present call."""
-    _notes.get().update(facts)
+    """Add facts to the log line of the present call; the fact `client` also says whose request is counted."""
+    log_lines.notes.get().update(facts)
+
+
+def request_id(metadata: Iterable[tuple[str, Any]]) -> tuple[str, bool]:
+    """The id that the caller gave a call, if it can stand in a log as it is, else a new one; and whether it asked."""
+    given = next((value for key, value in metadata if key == REQUEST_ID), None)
+    if given and len(given) <= LONGEST_ID and given.isascii() and given.isprintable():
+        return str(given), True
+    return f"{_process}-{next(_numbers):x}", given is not None
+
+
+def caller() -> Client:
+    """The client that makes the present call."""
+    return _client.get()
 
 
 def answered(method: Handler) -> Handler:
-    """A servicer's method whose errors reach the caller as statuses and whose end is logged."""
+    """A servicer's method whose errors reach the caller as statuses and whose end is counted and logged."""
+    name = method.__name__
+    full_name = f"plyd.v1.{method.__qualname__.replace('.', '/')}"
 
     @functools.wraps(method)
     async def answer(servicer: Any, request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         runtime: Runtime = servicer.runtime
-        notes: dict[str, Any] = {}
-        _notes.set(notes)
+        metrics, tracing = runtime.observer.metrics, runtime.observer.tracing
         began = time.perf_counter()
+        metadata = context.invocation_metadata() or ()
+        number, is_wanted = request_id(metadata)
+        notes: dict[str, Any] = {"request_id": number}
+        log_lines.notes.set(notes)
+        trailer = ((REQUEST_ID, number),)
+        if is_wanted:  # else it would cost every call a twentieth more
+            context.set_trailing_metadata(trailer)
+        span = tracing.begin(full_name, metadata) if tracing else None
         status = "OK"
-        with runtime.call():
-            try:
-                if runtime.draining.is_set():
-                    raise ShuttingDown("the daemon is shutting down")
-                return await method(servicer, request, context)
-            except asyncio.CancelledError:
-                status = "CANCELLED"
-                raise
-            except EngineError as error:
-                status, notes["error"] = status_code(error).name, str(error)
-                await context.abort(status_code(error), str(error), trailing_details(error))
-            except Exception as error:
-                status = "INTERNAL"
-                log.exception("%s failed", method.__name__)
-                await context.abort(grpc.StatusCode.INTERNAL, status_message(error))
-            finally:
-                milliseconds = round((time.perf_counter() - began) * 1000, 3)
-                facts = {
-                    "method": method.__name__,
-                    "status": status,
-                    "ms": milliseconds,
-                    "peer": context.peer(),
-                    **notes,
-                }
-                log.info("request", extra={"facts": facts})
+        runtime.call_begins()
+        try:
+            if runtime.draining.is_set():
+                raise ShuttingDown("the daemon is shutting down")
+            client = runtime.gate.admit(context)
+            _client.set(client)
+            if client.is_known:
+                notes["client"] = client.name
+            client.request()
+            return await method(servicer, readable(request), context)
+        except asyncio.CancelledError:
+            status = "CANCELLED"
+            raise
+        except EngineError as error:
+            status, notes["error"] = status_code(error).name, str(error)
+            if isinstance(error, Overloaded):
+                metrics.shed(error.reason)
+            await context.abort(status_code(error), str(error), trailer + trailing_details(error))
+        except Exception as error:
+            status = "INTERNAL"
+            log.exception("%s failed", name)
+            await context.abort(grpc.StatusCode.INTERNAL, status_message(error), trailer)
+        finally:
+            seconds = time.perf_counter() - began
+            metrics.call_ended(name, status, notes.get("client", ""), seconds)
+            if tracing and span:
+                tracing.end(span, status, notes)
+            runtime.call_ends()
+            runtime.journal.add(name, status, seconds, context.peer(), notes)
 
     return answer
 
@@ -80,6 +116,7 @@ async def record_of(engines: Mapping[str, Engine], position: position_pb2.Positi
 
 async def next_request(context: grpc.aio.ServicerContext[Any, Any], runtime: Runtime) -> Any:
     """The next message of a stream, None at its end; ShuttingDown if the daemon goes while we wait."""
+    await caller().pace()
     reading = asyncio.ensure_future(context.read())
     draining = asyncio.ensure_future(runtime.draining.wait())
     try:
@@ -87,7 +124,7 @@ async def next_request(context: grpc.aio.ServicerContext[Any, Any], runtime: Run
         if not reading.done():
             raise ShuttingDown("the daemon is shutting down")
         request = reading.result()
-        return None if request is grpc.aio.EOF else request
+        return None if request is grpc.aio.EOF else readable(request)
     finally:
         reading.cancel()
         draining.cancel()

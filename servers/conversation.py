@@ -5,9 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from plyd.engines.core.errors import BadCommand, EngineError
+from plyd.engines.core.errors import BadCommand, EngineError, Overloaded
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.search import Limits
+from plyd.servers.allowance import Client
 from plyd.servers.calls import note
 from plyd.servers.messages import read_limits, read_record, report_message, state_message
 from plyd.servers.runtime import Runtime
@@ -27,10 +28,12 @@ class Conversation:
     def __init__(
         self,
         runtime: Runtime,
+        client: Client,
         send: Callable[[engine_pb2.PlayResponse], Awaitable[None]],
         time_remaining: Callable[[], float | None],
     ) -> None:
         self._runtime = runtime
+        self._client = client
         self._send = send
         self._time_remaining = time_remaining
         self._session: Session | None = None
@@ -69,6 +72,12 @@ class Conversation:
         """The caller is gone: give up the search without a word."""
         if self._search:
             self._search.cancel()
+        self._end_session()
+
+    def _end_session(self) -> None:
+        if self._session:
+            self._session.close()
+            self._session = None
 
     def _change(self, request: engine_pb2.PlayRequest) -> position_pb2.State:
         """Do what the command says to the game; the game as it stands then."""
@@ -77,7 +86,9 @@ class Conversation:
             raise BadCommand(f"a request without a command; commands are {COMMANDS}")
         if command == "new_game":
             record = read_record(self._runtime.engines, request.new_game.position)
-            self._session = Session(record, request.new_game.options)
+            session = Session(record, request.new_game.options, self._runtime, self._client)
+            self._end_session()
+            self._session = session
             note(game=record.engine.card.game)
         record = self._begun(command).record
         if command == "moves":
@@ -104,7 +115,7 @@ class Conversation:
 
     async def _think(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
         try:
-            search = session.reports(self._runtime.searches, limits, self._time_remaining(), self._stop, priority)
+            search = session.reports(limits, self._time_remaining(), self._stop, priority)
             async with aclosing(search) as reports:
                 async for told in reports:
                     await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*told)))
@@ -116,4 +127,9 @@ class Conversation:
 
     async def _refuse(self, request_id: int, error: Exception) -> None:
         fault = engine_pb2.CommandError(code=status_code(error).value[0], message=status_message(error))
+        if isinstance(error, EngineError):
+            fault.field = error.field
+        if isinstance(error, Overloaded):
+            fault.retry_after_ms = round(error.retry_seconds * 1000)
+            self._runtime.observer.metrics.shed(error.reason)
         await self._send(engine_pb2.PlayResponse(id=request_id, error=fault))

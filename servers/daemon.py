@@ -9,18 +9,28 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from plyd.engines.core.engine import Engine
+from plyd.engines.core.errors import EngineError
 from plyd.servers.addresses import Address, BadAddress, clear_path, refuse_if_taken
+from plyd.servers.decoding import Forgiving
 from plyd.servers.engine_service import EngineService
+from plyd.servers.gate import Gate
 from plyd.servers.log import announce
+from plyd.servers.notify import keep_watchdog_quiet, notify
+from plyd.servers.plan import Plan
 from plyd.servers.rules_service import RulesService
 from plyd.servers.runtime import Capacity, Runtime
+from plyd.servers.settings import BadSetting
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2, rules_pb2_grpc
+
+if TYPE_CHECKING:
+    from plyd.servers.tracing import Tracing
 
 log = logging.getLogger("plyd.daemon")
 
@@ -35,8 +45,16 @@ SWITCH_SECONDS = 0.0005  # how long a thread may keep Python to itself
 class Daemon:
     """A gRPC server around some engines. Start it, warm it up, and stop it; `run` does all three for a process."""
 
-    def __init__(self, engines: Mapping[str, Engine], capacity: Capacity) -> None:
-        self.runtime = Runtime(engines, capacity)
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        capacity: Capacity,
+        gate: Gate | None = None,
+        credentials: grpc.ServerCredentials | None = None,
+        tracing: "Tracing | None" = None,
+    ) -> None:
+        self.runtime = Runtime(engines, capacity, gate, tracing)
+        self._credentials = credentials
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
             options=[
@@ -48,8 +66,9 @@ class Daemon:
                 ("grpc.keepalive_permit_without_calls", 1),
             ]
         )
-        engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), self._server)
-        rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), self._server)
+        server: Any = Forgiving(self._server)
+        engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), server)
+        rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
@@ -104,7 +123,10 @@ class Daemon:
             refuse_if_taken(address)
         mask = os.umask(0o177)  # a Unix socket is for its owner only
         try:
-            port = self._server.add_insecure_port(str(address))
+            if self._credentials and not address.path:  # a Unix socket never leaves the machine
+                port = self._server.add_secure_port(str(address), self._credentials)
+            else:
+                port = self._server.add_insecure_port(str(address))
         except RuntimeError:
             raise BadAddress(f"cannot listen on {address}") from None
         finally:
@@ -116,12 +138,10 @@ class Daemon:
             await self._health.set(service, status)
 
 
-async def run(
-    engines: Mapping[str, Engine], capacity: Capacity, addresses: Sequence[Address], *, with_stdin: bool = False
-) -> int:
+async def run(plan: Plan, *, with_stdin: bool = False) -> int:
     """Serve until SIGTERM or SIGINT (or, if told so, until stdin closes); the process's exit status.
 
-    Prints one line "serving GAMES on ADDRESS" for each address once it is ready.
+    Prints one line "serving GAMES on ADDRESS" for each address once it is ready, and tells systemd, if that started it.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     loop = asyncio.get_running_loop()
@@ -131,29 +151,65 @@ async def run(
     if with_stdin:
         threading.Thread(target=_wait_for_parent, args=(loop, told_to_go), daemon=True).start()
 
-    daemon = Daemon(engines, capacity)
-    bound = await daemon.start(addresses)
+    tracing = _tracing(plan.tracing) if plan.tracing else None
+    daemon = Daemon(plan.engines, plan.capacity, plan.gate, plan.credentials, tracing)
+    loop.add_signal_handler(signal.SIGHUP, _read_clients, plan.gate)
+    if plan.metrics:
+        _export(daemon.runtime, plan.metrics)
+    bound = await daemon.start(plan.addresses)
     for address in bound:
-        log.info("listening on %s", address)
+        log.info("listening on %s%s", address, ", by TLS" if plan.credentials and not address.path else "")
     warming = asyncio.ensure_future(daemon.warm_up())
     going = asyncio.ensure_future(told_to_go.wait())
     await asyncio.wait({warming, going}, return_when=asyncio.FIRST_COMPLETED)
     fault = warming.exception() if warming.done() else None
-    if fault:
+    if isinstance(fault, EngineError):  # says all there is to say
+        log.error("an engine did not get warm: %s", fault)
+    elif fault:
         log.error("an engine did not get warm", exc_info=fault)
     elif warming.done():
         for address in bound:
-            announce(f"serving {' '.join(engines)} on {address}")
+            announce(f"serving {' '.join(plan.engines)} on {address}")
+        notify("READY=1")
+        watchdog = asyncio.ensure_future(keep_watchdog_quiet())
         await going
+        watchdog.cancel()
+    notify("STOPPING=1")
     log.info("shutting down")
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)  # a second one ends the process at once
     ended_well = await daemon.stop()
+    if tracing:
+        await asyncio.to_thread(tracing.close)
     log.info("stopped")
     if not ended_well or not warming.done():
         logging.shutdown()
         os._exit(0 if ended_well else 1)  # a thread is still at it and would keep the process
     return 1 if fault else 0
+
+
+def _read_clients(gate: Gate) -> None:
+    """Read the file of clients again; a bad one changes nothing."""
+    try:
+        log.info("%d clients are known", gate.reload())
+    except BadSetting as error:
+        log.error("the file of clients stays as it was: %s", error)
+
+
+def _export(runtime: Runtime, address: Address) -> None:
+    """Answer Prometheus at an address, for as long as the process lives."""
+    from plyd.servers.exporter import Exporter  # imported late: a private daemon starts quicker without
+
+    log.info("metrics on http://%s/metrics", Exporter(runtime, address).address)
+
+
+def _tracing(endpoint: str) -> "Tracing":
+    """What sends traces to an endpoint."""
+    try:
+        from plyd.servers.tracing import Tracing
+    except ImportError as error:
+        raise BadAddress(f'cannot send traces to "{endpoint}": {error}; pip install "plyd[trace]" brings it') from None
+    return Tracing(endpoint)
 
 
 def _wait_for_parent(loop: asyncio.AbstractEventLoop, told_to_go: asyncio.Event) -> None:

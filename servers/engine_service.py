@@ -1,12 +1,12 @@
 """The engine service: reads requests, runs sessions, sends reports."""
 
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from typing import Any
 
 from plyd.engines import __version__
 from plyd.engines.core.errors import ShuttingDown
 from plyd.servers.batches import Batches
-from plyd.servers.calls import answered, next_request, note, record_of
+from plyd.servers.calls import answered, caller, next_request, note, record_of
 from plyd.servers.conversation import Conversation
 from plyd.servers.messages import engine_message, read_limits, report_message
 from plyd.servers.record import find_engine
@@ -20,15 +20,23 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        self._described: dict[str, engine_pb2.DescribeResponse] = {}  # by the game asked for
 
     @answered
     async def Describe(self, request: engine_pb2.DescribeRequest, context: Any) -> engine_pb2.DescribeResponse:  # noqa: ARG002
         """Who answers here."""
+        if request.game:
+            find_engine(self.runtime.engines, request.game)
+        if request.game not in self._described:
+            self._described[request.game] = self._describe(request.game)
+        return self._described[request.game]
+
+    def _describe(self, game: str) -> engine_pb2.DescribeResponse:
+        """All that never changes about the engine of a game, or about all of them."""
         engines = self.runtime.engines
-        asked = [find_engine(engines, request.game)] if request.game else engines.values()
         capacity = self.runtime.capacity
         return engine_pb2.DescribeResponse(
-            engines=map(engine_message, asked),
+            engines=map(engine_message, [engines[game]] if game else engines.values()),
             daemon=engine_pb2.DaemonInfo(
                 version=__version__,
                 slots=capacity.slots,
@@ -43,7 +51,8 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
     async def Search(self, request: engine_pb2.SearchRequest, context: Any) -> engine_pb2.SearchResponse:
         """One search, one answer."""
         session, limits = await self._begin(request)
-        told = await session.final(self.runtime.searches, limits, context.time_remaining())
+        with closing(session):
+            told = await session.final(limits, context.time_remaining())
         note(nodes=told.report.nodes, waited_ms=round(told.waited_seconds * 1000, 3))
         return engine_pb2.SearchResponse(report=report_message(*told))
 
@@ -51,17 +60,19 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
     async def Analyze(self, request: engine_pb2.AnalyzeRequest, context: Any) -> None:  # type: ignore[override]
         """One search, reports as it goes on."""
         session, limits = await self._begin(request)
-        async with aclosing(session.reports(self.runtime.searches, limits, context.time_remaining())) as reports:
-            async for told in reports:
-                note(nodes=told.report.nodes, waited_ms=round(told.waited_seconds * 1000, 3))
-                await context.write(engine_pb2.AnalyzeResponse(report=report_message(*told)))
+        search = session.reports(limits, context.time_remaining())
+        with closing(session):
+            async with aclosing(search) as reports:
+                async for told in reports:
+                    note(nodes=told.report.nodes, waited_ms=round(told.waited_seconds * 1000, 3))
+                    await context.write(engine_pb2.AnalyzeResponse(report=report_message(*told)))
 
     @answered
     async def Play(self, requests: Any, context: Any) -> None:  # type: ignore[override]  # noqa: ARG002
         """One game."""
         await self.runtime.until_ready()
-        conversation = Conversation(self.runtime, context.write, context.time_remaining)
-        with self.runtime.session():
+        conversation = Conversation(self.runtime, caller(), context.write, context.time_remaining)
+        with self.runtime.session(), caller().session():
             commands = 0
             try:
                 while (request := await next_request(context, self.runtime)) is not None:
@@ -86,5 +97,6 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         limits = read_limits(request)
         record = await record_of(self.runtime.engines, request.position)
         note(game=record.engine.card.game)
-        await self.runtime.until_ready()
-        return Session(record, request.options), limits
+        if not self.runtime.is_ready:
+            await self.runtime.until_ready()
+        return Session(record, request.options, self.runtime, caller()), limits

@@ -23,6 +23,7 @@ from plyd.servers.record import Record, at, find_engine
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_LINES = 1000
+NO_LIMITS = Limits()
 
 SIDES = {side: position_pb2.Side.Value(f"SIDE_{side.name}") for side in Side}
 OUTCOMES = {outcome: position_pb2.Outcome.Value(f"OUTCOME_{outcome.name}") for outcome in Outcome}
@@ -47,6 +48,8 @@ def read_record(engines: Mapping[str, Engine], position: position_pb2.Position) 
 
 def read_limits(request: engine_pb2.SearchRequest | engine_pb2.AnalyzeRequest | engine_pb2.GoCommand) -> Limits:
     """The limits, and the number of lines, that a request asks for."""
+    if not request.HasField("limits") and not request.HasField("max_lines"):
+        return NO_LIMITS
     message, max_lines = request.limits, request.max_lines if request.HasField("max_lines") else None
     for name in ("nodes", "depth"):
         if message.HasField(name) and getattr(message, name) < 1:

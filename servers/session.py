@@ -9,12 +9,16 @@ from typing import NamedTuple
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits, Report, Searcher
+from plyd.servers.allowance import Client, Share
 from plyd.servers.record import Record
-from plyd.servers.scheduler import Priority, Scheduler
+from plyd.servers.runtime import Runtime
+from plyd.servers.scheduler import Priority
 
 DEADLINE_MARGIN_SECONDS = 0.02  # kept of the caller's deadline for the way back
 DEADLINE_ROUNDING = 0.01  # share of it by which gRPC, writing it in few digits, may have made it longer
+MEMORY = "memory"  # the option, of engines that have it, for the megabytes that a searcher may hold
 LEAST_PATIENCE_SECONDS = 0.05  # a request waits this long for a slot however short its time
+NEVER_STOPPED = Stop()
 
 
 class Told(NamedTuple):
@@ -34,41 +38,65 @@ class Search(NamedTuple):
 class Session:
     """A game and the searcher that follows it."""
 
-    def __init__(self, record: Record, options: Mapping[str, str]) -> None:
+    def __init__(self, record: Record, options: Mapping[str, str], runtime: Runtime, client: Client) -> None:
         self.record = record
+        self._runtime = runtime
         self._options = read_options(record.engine.card.options, options)
+        self._client = client
+        self._share = Share(runtime.memory, client.memory)
+        self._asks_for_memory = MEMORY in options
+        self._answers_at_once = record.engine.answers_at_once(self._options)
         self._searcher: Searcher | None = None  # made in the first search's slot: who waits holds no memory
 
-    async def final(self, scheduler: Scheduler, limits: Limits, deadline_seconds: float | None) -> Told:
+    def close(self) -> None:
+        """The conversation is over: what its searcher held is free."""
+        self._share.give_back()
+        self._searcher = None
+
+    async def final(self, limits: Limits, deadline_seconds: float | None) -> Told:
         """The search's final report."""
+        if self._answers_at_once:
+            return self._look_up(limits)
         stop = Stop()
         search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
-        return await scheduler.run(search.job, stop, search.patience_seconds)
+        with self._client.searching():
+            return await self._runtime.searches.run(search.job, stop, search.patience_seconds)
 
     async def reports(
         self,
-        scheduler: Scheduler,
         limits: Limits,
         deadline_seconds: float | None,
         stop: Stop | None = None,
         priority: Priority = Priority.NORMAL,
     ) -> AsyncGenerator[Told, None]:
         """The search's reports as they come. A slow reader misses some in between, never the final one."""
+        if self._answers_at_once:
+            yield self._look_up(limits)
+            return
         stop = stop or Stop()
         mailbox = Mailbox()
         search = self._prepare(limits, deadline_seconds, stop, mailbox.put)
-        task = asyncio.ensure_future(scheduler.run(search.job, stop, search.patience_seconds, priority))
-        task.add_done_callback(lambda _: mailbox.wake())
-        try:
-            while True:
-                told = await mailbox.take()
-                if task.done():
-                    break
-                if told:
-                    yield told
-            yield task.result()
-        finally:
-            task.cancel()
+        with self._client.searching():
+            running = self._runtime.searches.run(search.job, stop, search.patience_seconds, priority)
+            task = asyncio.ensure_future(running)
+            task.add_done_callback(lambda _: mailbox.wake())
+            try:
+                while True:
+                    told = await mailbox.take()
+                    if task.done():
+                        break
+                    if told:
+                        yield told
+                yield task.result()
+            finally:
+                task.cancel()
+
+    def _look_up(self, limits: Limits) -> Told:
+        """The only report of a searcher that needs no time."""
+        watch = self._runtime.observer.search(self.record.engine.card.game, None)
+        searcher = self._searcher = self._searcher or self._make_searcher()
+        [report] = watch(searcher.search(self.record.position, limits, NEVER_STOPPED), 0.0)
+        return Told(report, 0.0)
 
     def _prepare(
         self, limits: Limits, deadline_seconds: float | None, stop: Stop, put: Callable[[Told], None]
@@ -77,15 +105,16 @@ class Session:
 
         All time counts from now: whatever the wait for a slot takes is lost to the search.
         """
-        engine, position = self.record.engine, self.record.position
-        budget = _least(limits.budget_seconds(), _usable(deadline_seconds))
+        position = self.record.position
+        budget = _least(limits.budget_seconds(), _usable(deadline_seconds), self._client.allowance.move_seconds)
+        watch = self._runtime.observer.search(self.record.engine.card.game, budget)
 
         def job(waited: float) -> Told:
             began = time.monotonic()
-            searcher = self._searcher = self._searcher or engine.searcher(self.record.variant, self._options)
+            searcher = self._searcher = self._searcher or self._make_searcher()
             spent = waited + time.monotonic() - began
             within = limits.within(None if budget is None else budget - spent)
-            for report in searcher.search(position, within, stop):
+            for report in watch(searcher.search(position, within, stop), waited):
                 told = Told(report, waited)
                 if report.final:
                     return told
@@ -93,6 +122,16 @@ class Session:
             raise AssertionError("a search ended without a final report")
 
         return Search(job, None if budget is None else max(budget, LEAST_PATIENCE_SECONDS))
+
+    def _make_searcher(self) -> Searcher:
+        """A searcher with its share of the memory: what was asked for, or what is left of the default."""
+        engine, options = self.record.engine, self._options
+        option = next((option for option in engine.card.options if option.name == MEMORY), None)
+        if option is not None:
+            wanted = int(options[MEMORY])
+            least = wanted if self._asks_for_memory else int(option.minimum or 0)
+            options = options | {MEMORY: self._share.take(wanted, least)}
+        return engine.searcher(self.record.variant, options)
 
 
 class Mailbox:
@@ -131,5 +170,5 @@ def _usable(deadline_seconds: float | None) -> float | None:
     return deadline_seconds * (1 - DEADLINE_ROUNDING) - DEADLINE_MARGIN_SECONDS
 
 
-def _least(one: float | None, other: float | None) -> float | None:
-    return min((x for x in (one, other) if x is not None), default=None)
+def _least(*seconds: float | None) -> float | None:
+    return min((x for x in seconds if x is not None), default=None)

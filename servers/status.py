@@ -14,9 +14,11 @@ STATUS: dict[type[errors.EngineError], StatusCode] = {
     errors.BadLimit: StatusCode.INVALID_ARGUMENT,
     errors.BadBatch: StatusCode.INVALID_ARGUMENT,
     errors.BadCommand: StatusCode.INVALID_ARGUMENT,
+    errors.BadMessage: StatusCode.INVALID_ARGUMENT,
     errors.UnknownGame: StatusCode.NOT_FOUND,
     errors.NotSupported: StatusCode.UNIMPLEMENTED,
     errors.BadModel: StatusCode.FAILED_PRECONDITION,
+    errors.NotAllowed: StatusCode.UNAUTHENTICATED,
     errors.Overloaded: StatusCode.RESOURCE_EXHAUSTED,
     errors.ShuttingDown: StatusCode.UNAVAILABLE,
 }

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from plyd.servers.addresses import Address, refuse_if_taken
 from plyd.servers.log import announce
@@ -16,7 +17,8 @@ log = logging.getLogger("plyd.up")
 
 FIRST_DELAY_SECONDS = 0.25  # before a daemon that died is started again; doubled each time it dies young
 LONGEST_DELAY_SECONDS = 30.0
-YOUNG_SECONDS = 30.0
+YOUNG_SECONDS = 10.0
+PAGE = "http://"
 STOP_SECONDS = 15.0  # for a daemon to end by itself before it is killed
 
 
@@ -28,6 +30,7 @@ class Post:
     address: Address
     words: tuple[str, ...]
     scheme: str = ""
+    metrics: Address | None = None
 
     @property
     def place(self) -> str:
@@ -37,17 +40,27 @@ class Post:
     def command(self) -> list[str]:
         """The process to run."""
         program = [sys.executable, "-P", "-m", "plyd.clients", *self.words, "--listen", str(self.address)]
+        if self.metrics:
+            program += ["--metrics-listen", str(self.metrics)]
         return [*program, "--with-stdin"]  # so that it goes when we are killed
 
 
-def engine_post(game: str, address: Address) -> Post:
-    """A daemon of one game."""
-    return Post(game, address, ("serve", game))
+def engine_post(
+    game: str,
+    address: Address,
+    metrics: Address | None = None,
+    *,
+    config: Path | None = None,
+    is_encrypted: bool = False,
+) -> Post:
+    """A daemon of one game, its metrics at an address of their own."""
+    words = ("serve", game) if config is None else ("serve", game, "--config", str(config))
+    return Post(game, address, words, "tls:" if is_encrypted else "", metrics)
 
 
 def web_post(address: Address, engines: Sequence[Post]) -> Post:
     """The page, for these daemons."""
-    return Post("web", address, ("web", *(word for post in engines for word in ("--connect", post.place))), "http://")
+    return Post("web", address, ("web", *(word for post in engines for word in ("--connect", post.place))), PAGE)
 
 
 class Supervisor:
@@ -62,7 +75,9 @@ class Supervisor:
     async def run(self) -> int:
         """Keep every post manned until SIGTERM or SIGINT; the exit status."""
         for post in self._posts:
-            refuse_if_taken(post.address)
+            for address in (post.address, post.metrics):
+                if address:
+                    refuse_if_taken(address)
         told_to_stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -114,7 +129,7 @@ class Supervisor:
         self._serving.add(post)
         announce(f"{post.name} {post.place} {pid}")
         if len(self._serving) == len(self._posts):
-            pages = [f"; open {post.place}" for post in self._posts if post.scheme]
+            pages = [f"; open {post.place}" for post in self._posts if post.scheme == PAGE]
             log.info("every engine is serving%s; Ctrl-C stops them", "".join(pages))
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:

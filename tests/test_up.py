@@ -1,6 +1,5 @@
 """`plyd up`: every engine in its own daemon, started again when it dies, all stopped together."""
 
-import contextlib
 import json
 import os
 import signal
@@ -15,19 +14,9 @@ import pytest
 
 from plyd.clients import EngineClient
 from plyd.engines.registry import ENGINES
+from tests.ports import free_ports
 
-
-def free_ports(count):
-    """A first port with `count` free ones from there on."""
-    while True:
-        with contextlib.ExitStack() as stack:
-            first = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
-            try:
-                for i in range(1, count):
-                    stack.enter_context(socket.create_server(("127.0.0.1", first + i)))
-            except OSError:
-                continue
-            return first
+PORTS = 20 + len(ENGINES)  # from the base port on; the last ones are of metrics
 
 
 class Up:
@@ -35,7 +24,7 @@ class Up:
 
     def __init__(self, folder, games, *options):
         self.names = [*(games or ENGINES), *([] if "--no-web" in options else ["web"])]
-        self.port = free_ports(len(ENGINES) + 6)
+        self.port = free_ports(PORTS)
         self.log = folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -100,6 +89,30 @@ def test_every_engine_gets_its_own_process_and_port_and_the_page_and_all_stop_to
     up.process.send_signal(signal.SIGTERM)
     assert up.process.wait(20) == 0
     assert not any(is_alive(pid) for _, _, pid in ready)
+
+
+def test_each_engine_has_its_metrics_on_a_port_of_their_own(up):
+    up.ready()
+    with urllib.request.urlopen(f"http://127.0.0.1:{up.port + 20}/metrics", timeout=10) as answer:
+        told = answer.read().decode()
+    assert f'plyd_game_info{{game="{next(iter(ENGINES))}"}} 1.0' in told
+    assert "plyd_ready 1.0" in told
+
+
+@pytest.mark.parametrize("up", [((next(iter(ENGINES)),), "--no-web", "--no-metrics")], indirect=True)
+def test_no_metrics_if_told_so(up):
+    up.ready()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", up.port + 20))
+
+
+def test_a_port_for_metrics_that_is_taken_is_refused_in_one_line():
+    port = free_ports(21)
+    with socket.create_server(("127.0.0.1", port + 20)):
+        command = [sys.executable, "-m", "plyd.clients", "up", "2584-2x3", "--no-web", "--base-port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr == f"Error: cannot listen on 127.0.0.1:{port + 20}: Address already in use\n"
 
 
 def health(page):

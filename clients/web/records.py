@@ -5,7 +5,7 @@ Knows how moves are written, and no rules: whether a game that was read is legal
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from plyd.clients.errors import InvalidRequest
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 20  # of a file
 MOST_MOVES = 200_000
 MOVES_A_LINE = 10
 EMPTY_4X4 = "a" + " 0" * 16
-TILE_MOVE = re.compile(r"up|right|down|left|[0-9]{1,2}@[0-9]{1,2}")
+TILE_MOVE = re.compile(r"up|right|down|left|[1-9][0-9]?@(0|[1-9][0-9]?)")
 MOVES = {  # how a move is written, and in words
     "2048": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
     "2584": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
@@ -159,7 +159,9 @@ def _read_text(text: str) -> Record:
 def _write_record(record: Record) -> bytes:
     if record.start.split() not in ([], EMPTY_4X4.split()):
         raise InvalidRequest(f"record files begin at the empty board, not at {quoted(record.start)}; text can hold it")
-    return pack_records([Finished(0, 0, 0, actions=[_opcode(move) for move in record.moves])])
+    actions = [_opcode(move) for move in record.moves]
+    _dropped(actions)
+    return pack_records([Finished(0, 0, 0, actions=actions)])
 
 
 def _opcode(move: str) -> int:
@@ -179,18 +181,23 @@ def _read_record(data: bytes, number: int) -> Record:
     if not 1 <= number <= len(records):
         raise InvalidRequest(f"no record {number}; the file holds {len(records)}")
     actions = records[number - 1][0]
-    moves, dropped = [], set()
+    moves = []
     for at, action in enumerate(actions, 1):
         if 0 <= action < len(SLIDES):
             moves.append(SLIDES[action])
         elif action >> 4 in DROPPED:
-            dropped.add(action >> 4)
             moves.append(f"{action >> 4}@{action & 15}")
         else:
             raise InvalidRequest(f"action {at} is {action}; expected a slide 0 to 3, or a drop 16 * index + cell")
+    return Record("2584", "hard" if 3 in _dropped(actions) else "classic", EMPTY_4X4, tuple(moves))
+
+
+def _dropped(actions: Sequence[int]) -> set[int]:
+    """The indices of the tiles that a game drops, which tell its variant."""
+    dropped = {action >> 4 for action in actions}
     if {2, 3} <= dropped:
         raise InvalidRequest("the game drops both 2-tiles and 3-tiles; classic drops 1 and 2, hard 1 and 3")
-    return Record("2584", "hard" if 3 in dropped else "classic", EMPTY_4X4, tuple(moves))
+    return dropped
 
 
 WRITERS: dict[str, Callable[[Record], bytes]] = {

@@ -93,6 +93,10 @@ class Engine(ABC):
     def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
         """A new searcher; every option of the card has a value."""
 
+    def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
+        """Whether a searcher with these options needs but microseconds, whatever it is asked: no slot, no thread."""
+        return False
+
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002
         """Values of many positions, one a line. For engines with the capability EVALUATE."""
         raise NotSupported(f"{self.card.game} does not evaluate batches of positions; use Search")

@@ -8,10 +8,12 @@
     │   ├── BadLimit        a limit out of its range
     │   ├── BadBatch        a batch too large, or of an unknown form
     │   └── BadCommand      a command that makes no sense now
+    ├── BadMessage          bytes that are no message of the schema, so that no field of it is at fault
     ├── UnknownGame         a game that is not served here
     ├── NotSupported        something this engine cannot do
     ├── BadModel            weights that cannot be used
-    ├── Overloaded          no search slot in time
+    ├── NotAllowed          a caller whom the daemon does not know
+    ├── Overloaded          no search slot in time, or more than one client may have
     └── ShuttingDown        the daemon is on its way out
 
 A message quotes the value and says what was allowed.
@@ -64,6 +66,10 @@ class BadCommand(BadInput):
     field = "command"
 
 
+class BadMessage(EngineError):
+    """Bytes that are no message of the schema."""
+
+
 class UnknownGame(EngineError):
     """The game is not served here."""
 
@@ -78,12 +84,20 @@ class BadModel(EngineError):
     """A file of weights is missing, corrupt, or for something else."""
 
 
-class Overloaded(EngineError):
-    """No search slot came free in time, or too many are waiting."""
+class NotAllowed(EngineError):
+    """The daemon does not know who calls."""
 
-    def __init__(self, message: str, retry_seconds: float) -> None:
+
+class Overloaded(EngineError):
+    """No search slot came free in time, too many are waiting, or a client has all that it may have.
+
+    `reason` is a word for it, to count by.
+    """
+
+    def __init__(self, message: str, retry_seconds: float, reason: str = "other") -> None:
         super().__init__(message)
         self.retry_seconds = retry_seconds
+        self.reason = reason
 
 
 class ShuttingDown(EngineError):

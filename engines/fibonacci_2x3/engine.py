@@ -64,6 +64,10 @@ class Fibonacci2x3(Engine):
         kind = ExactSearcher if options["method"] == "exact" else ExpectimaxSearcher
         return kind(self.solution)
 
+    def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:
+        """What is solved is only looked up."""
+        return options["method"] == "exact"
+
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002
         """Exact values of many positions."""
         return self.solution.answers(lines, as_text=as_text, with_moves=with_moves)

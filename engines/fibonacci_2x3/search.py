@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from plyd.engines.core.search import ExpectedPoints, Limits, Line, Report, Score
 from plyd.engines.fibonacci_2x3 import kernel
 from plyd.engines.fibonacci_2x3.evaluate import Solution
 from plyd.engines.fibonacci_2x3.rules import RULES
-from plyd.engines.tiles.rulebook import Position
+from plyd.engines.tiles.rulebook import SLIDES, Position
+
+SLIDE_MOVES = tuple(map(Move, SLIDES))
 
 
 class ExactSearcher:
@@ -23,17 +26,34 @@ class ExactSearcher:
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:  # noqa: ARG002
         """One report, final and exact."""
-        began = time.perf_counter()
-        yield needless(self._solution, position) or replace(
-            self._look_up(position, limits), seconds=time.perf_counter() - began, stop_reason=StopReason.FINISHED
-        )
+        yield self._slides(position, limits) if position.before else self._drops(position, limits)
 
-    def _look_up(self, position: Position, limits: Limits) -> Report:
-        moves = RULES.legal_moves(position)
-        steps = [RULES.play(position, move.text) for move in moves]
-        values = self._solution.values([step.position for step in steps])
-        worths = [step.points + value for step, value in zip(steps, values, strict=True) if value is not None]
-        return replace(ranked(position, moves, worths, limits, exact=True), nodes=len(moves), depth=1)
+    def _slides(self, position: Position, limits: Limits) -> Report:
+        began = time.perf_counter()
+        worths = self._solution.slide_worths(position)
+        if worths is None:
+            return UNREACHABLE
+        legal = [opcode for opcode in range(4) if worths[opcode] == worths[opcode]]  # not NaN
+        if not legal:
+            return OVER
+        slides = [SLIDE_MOVES[opcode] for opcode in legal]
+        return self._found(position, slides, [worths[opcode] for opcode in legal], limits, began)
+
+    def _drops(self, position: Position, limits: Limits) -> Report:
+        began = time.perf_counter()
+        nothing = needless(self._solution, position)
+        if nothing:
+            return nothing
+        drops = RULES.legal_moves(position)
+        values = self._solution.values([RULES.play(position, drop.text).position for drop in drops])
+        return self._found(position, drops, [value for value in values if value is not None], limits, began)
+
+    def _found(
+        self, position: Position, moves: Sequence[Move], worths: Sequence[float], limits: Limits, began: float
+    ) -> Report:
+        seconds = time.perf_counter() - began
+        facts = {"nodes": len(moves), "depth": 1, "seconds": seconds, "stop_reason": StopReason.FINISHED}
+        return ranked(position, moves, worths, limits, exact=True, **facts)
 
 
 class ExpectimaxSearcher:
@@ -130,31 +150,32 @@ class LookAhead:
 def needless(solution: Solution, position: Position) -> Report | None:
     """The report on a position that cannot occur or a game that is over; None if there is something to search."""
     if solution.values([position]) == [None]:
-        score = Score(Side.PLAYER_ONE, Unreachable(), exact=True)
-    elif not RULES.legal_moves(position):
-        score = points(0.0, exact=True)
-    else:
-        return None
-    return Report(score, stop_reason=StopReason.NO_SEARCH)
+        return UNREACHABLE
+    return None if RULES.legal_moves(position) else OVER
 
 
 def ranked(
-    position: Position, moves: Sequence[Move], worths: Sequence[float], limits: Limits, *, exact: bool
+    position: Position, moves: Sequence[Move], worths: Sequence[float], limits: Limits, *, exact: bool, **facts: Any
 ) -> Report:
     """The report on a position whose moves have these worths: best slide first, or likeliest drop first."""
-    lines = [
-        Line((move.text,), points(worth, exact=exact), probability=move.probability)
-        for move, worth in zip(moves, worths, strict=True)
-    ]
     if position.before:
-        order = sorted(range(len(lines)), key=lambda i: -worths[i])
-        move, value = moves[order[0]].text, worths[order[0]]
+        order = sorted(range(len(moves)), key=lambda i: -worths[i])
     else:
-        order = sorted(range(len(lines)), key=lambda i: -(moves[i].probability or 0.0))
-        move, value = None, sum((m.probability or 0.0) * worth for m, worth in zip(moves, worths, strict=True))
-    return Report(points(value, exact=exact), move, tuple(lines[i] for i in order[: limits.max_lines]))
+        order = sorted(range(len(moves)), key=lambda i: -(moves[i].probability or 0.0))
+    lines = tuple(
+        Line((moves[i].text,), points(worths[i], exact=exact), probability=moves[i].probability)
+        for i in order[: limits.max_lines]
+    )
+    if position.before:
+        return Report(lines[0].score, lines[0].moves[0], lines, **facts)
+    mean = sum((move.probability or 0.0) * worth for move, worth in zip(moves, worths, strict=True))
+    return Report(points(mean, exact=exact), None, lines, **facts)
 
 
 def points(value: float, *, exact: bool) -> Score:
     """A score in points, which are always the player's."""
     return Score(Side.PLAYER_ONE, ExpectedPoints(value), exact)
+
+
+UNREACHABLE = Report(Score(Side.PLAYER_ONE, Unreachable(), exact=True), stop_reason=StopReason.NO_SEARCH)
+OVER = Report(points(0.0, exact=True), stop_reason=StopReason.NO_SEARCH)

@@ -17,6 +17,7 @@ from plyd.models.files import read_file, write_file
 SCALE = 256  # an evaluation of so much is one unit of the logistic function
 MOVE_SCALE = 64  # and so much, of a move's score, one of the softmax
 KIND = "patterns"
+SHAPE = (2 * (COMBINATIONS + 1),)
 
 
 class Weights(NamedTuple):
@@ -39,10 +40,10 @@ def load(path: Path) -> Weights:
         header, arrays, _ = read_file(path)
     except BadWeights as error:
         raise BadModel(str(error)) from None
-    size = 2 * (COMBINATIONS + 1)
-    if header.get("kind") != KIND or any(arrays.get(name, np.empty(0)).size != size for name in Weights._fields):
+    found = [arrays.get(name, np.empty(0)) for name in Weights._fields]
+    if header.get("kind") != KIND or any(each.shape != SHAPE or each.dtype != np.int16 for each in found):
         raise BadModel(f"{path} is a {header.get('kind')} for {header.get('game')}, not {KIND} for gomoku")
-    return Weights(*(np.ascontiguousarray(arrays[name], np.int32) for name in Weights._fields))
+    return Weights(*(np.ascontiguousarray(each, np.int32) for each in found))
 
 
 def shipped() -> Weights:

@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 
 from plyd.engines.gomoku.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
 from plyd.engines.gomoku.inference import Evaluates
-from plyd.engines.gomoku.nodes import NODE, OPEN, ROOT, UNKNOWN_PLIES, USED, WALKS, WIN, order, plant, transplant
+from plyd.engines.gomoku.nodes import (
+    IS_WHOLE,
+    NODE,
+    OPEN,
+    ROOT,
+    UNKNOWN_PLIES,
+    USED,
+    WALKS,
+    WIN,
+    order,
+    plant,
+    transplant,
+)
 from plyd.engines.gomoku.threats import FAIL as NOTHING_FOUND
 from plyd.engines.gomoku.threats import PLIES, chase_for, go_on_chasing, go_on_proving, proof_for
 from plyd.engines.gomoku.threats import WIN as FORCE_WINS
@@ -21,6 +33,7 @@ CHASE_NODES, THREAT_NODES = 60, 40
 BATCH = 4  # leaves for the network at a time
 FEWEST_NODES = 1 << 15
 ROOM = 2 * BATCH * 400  # nodes that a batch may need
+MIDDLE = 2  # steps from it, for the first stone
 SEEK_NODES = 1000  # between two looks at the clock
 BLOCKED_SECONDS = 0.0002  # to wait where another thread has all there is to do
 Cells = NDArray[np.uint8]
@@ -134,6 +147,17 @@ class Tree:
         while done < walks and self.root["status"] == OPEN:
             self.make_room(ROOM)
             done += self.walk(BATCH if self.root["visits"] > 2 * BATCH else 1, walks - done)
+
+    def keep_to_middle(self) -> None:
+        """Of the root's moves leave those near the middle, with all of the odds."""
+        root, children = self.root, self.children_of(self.root)
+        cells = np.array([self.cell_of(int(point)) for point in children["point"]])
+        steps = np.abs(np.stack(np.divmod(cells, self.size)) - (self.size - 1) / 2).max(axis=0)
+        kept = children[steps <= MIDDLE].copy()
+        if len(kept) < len(children):
+            kept["prior"] /= kept["prior"].sum()
+            children[: len(kept)] = kept
+            root["count"], root["flags"] = len(kept), root["flags"] & ~np.uint8(IS_WHOLE)
 
     @property
     def root(self) -> Any:

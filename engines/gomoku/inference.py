@@ -47,8 +47,8 @@ class Evaluator:
             (taken,) = self._session.get_inputs()
             given = {output.name for output in self._session.get_outputs()}
         except Exception as error:  # ONNX Runtime raises its own, which have no common base
-            raise BadModel(f"ONNX Runtime cannot use the network: {str(error).splitlines()[0]}") from None
-        if taken.name != "planes" or list(taken.shape)[1] != PLANES or not {"policy", "value"} <= given:
+            raise BadModel(f"ONNX Runtime cannot use the network: {str(error).partition(chr(10))[0]}") from None
+        if taken.name != "planes" or list(taken.shape)[1:2] != [PLANES] or not {"policy", "value"} <= given:
             raise BadModel(f"the network takes {taken.name} {taken.shape}; expected planes [n, {PLANES}, size, size]")
 
     def __call__(self, planes: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

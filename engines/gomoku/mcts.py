@@ -101,6 +101,8 @@ class Hunt:
             self._tree.seek_win(THREE_NODES, seek_end, by_threes=True)
         if self._tree.root["status"] == OPEN and not self._tree.root["count"]:
             self._tree.simulate(1)  # whatever comes, there is a move to play
+            if not self._tree.cells.any():  # nothing to go by: the network likes one place about as much as another
+                self._tree.keep_to_middle()
 
     def why_stop(self) -> StopReason | None:
         """A reason to stop now, if there is one."""

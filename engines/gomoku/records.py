@@ -32,7 +32,7 @@ class Record:
 
 def read_records(path: Path) -> Iterator[Record]:
     """The games of a file. A last line that was cut off is left out."""
-    with path.open() as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith("\n"):
                 return
@@ -45,7 +45,7 @@ def read_records(path: Path) -> Iterator[Record]:
                     tuple(read["moves"].split()),
                     int(read["result"]),
                 )
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 raise BadPosition(f"line {number} of {path} is not a game: {quoted(line.strip())}") from error
             if not SMALLEST <= record.size <= LARGEST or record.result not in (-1, 0, 1):
                 raise BadPosition(f"line {number} of {path} has size {record.size} and result {record.result}")

@@ -107,7 +107,7 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     except (EngineError, BadWeights) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"{error.strerror}: {error.filename}") from None
+        raise click.ClickException(f"{error.strerror}: {error.filename or folder}") from None
 
 
 def sizes_of(text: str) -> tuple[int, ...]:

@@ -19,6 +19,8 @@ from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
 SLIDES = ("up", "right", "down", "left")  # by opcode
 MAX_TEXT = 4096  # characters of a position's text
 WHITE_SPACE = " \t\r\v\f"
+BLANKS = str.maketrans(WHITE_SPACE, " " * len(WHITE_SPACE))
+NUMBERS = {str(number): number for number in range(100)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,16 @@ class TileRules:
     def parse(self, text: str) -> Position:
         """The position that a `b` or `a` line names."""
         size = self.rows * self.columns
+        words = [word for word in text.translate(BLANKS).split(" ") if word]
+        if len(words) == size + 1 and len(text) <= MAX_TEXT and words[0] in ("b", "a"):
+            cells = tuple(map(NUMBERS.get, words[1:]))  # the words nearly everybody writes
+            if None not in cells and max(cells) <= self.max_index:  # type: ignore[type-var, operator]
+                return Position(before=words[0] == "b", cells=cells)  # type: ignore[arg-type]
+        return self._parse_slowly(text, words, size)
+
+    def _parse_slowly(self, text: str, words: Sequence[str], size: int) -> Position:
+        """The position of a line that is written in an unusual way; or what is wrong with it."""
         form = f"expected b or a and {size} numbers from 0 to {self.max_index}"
-        words = text.translate(str.maketrans(WHITE_SPACE, " " * len(WHITE_SPACE))).split(" ")
-        words = [word for word in words if word]
         if not words:
             raise BadPosition(f"empty position; {form}")
         letter, numbers = words[0], words[1:]

@@ -15,6 +15,7 @@ from google.rpc.status_pb2 import Status
 
 from plyd.clients import errors
 from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
+from tests.ports import free_place
 
 GAME = "2584-2x3"
 PLYD = [sys.executable, "-m", "plyd.clients"]
@@ -41,7 +42,7 @@ class Daemon:
     def __init__(self, *options, game=GAME):
         self.game = game
         self.options = options
-        self.address = "127.0.0.1:0"
+        self.address = free_place()
         self.launch()
         self.wait()
 
@@ -338,7 +339,7 @@ FAULTS = {  # what a status means to a caller
     "NOT_FOUND": errors.UnknownGame,
     "ALREADY_EXISTS": errors.DaemonFault,
     "PERMISSION_DENIED": errors.DaemonFault,
-    "UNAUTHENTICATED": errors.DaemonFault,
+    "UNAUTHENTICATED": errors.NotAllowed,
     "RESOURCE_EXHAUSTED": errors.Overloaded,
     "FAILED_PRECONDITION": errors.InvalidRequest,
     "ABORTED": errors.DaemonFault,

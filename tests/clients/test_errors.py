@@ -5,6 +5,7 @@ import pytest
 
 from plyd.clients import errors
 from plyd.servers.status import STATUS
+from plyd.v1.engine_pb2 import CommandError
 
 
 def children(kind):
@@ -27,13 +28,18 @@ def test_every_status_that_a_daemon_gives_has_a_name_of_its_own():
 def test_error_of_a_command_is_the_error_of_a_call(faults):
     for status in grpc.StatusCode:
         if status is not grpc.StatusCode.OK:
-            error = errors.from_code(status.value[0], "so it is", "here")
+            error = errors.from_command(CommandError(code=status.value[0], message="so it is"), "here")
             assert type(error) is faults[status.name]
             assert "so it is" in str(error)
 
 
 def test_unknown_code_of_a_command_is_a_fault_of_the_daemon():
-    assert type(errors.from_code(99, "so it is", "here")) is errors.DaemonFault
+    assert type(errors.from_command(CommandError(code=99, message="so it is"), "here")) is errors.DaemonFault
+
+
+def test_a_command_s_error_has_its_field_and_its_hint():
+    error = errors.from_command(CommandError(code=8, message="later", field="go", retry_after_ms=1500), "here")
+    assert (type(error), error.field, error.retry_seconds) == (errors.Overloaded, "go", 1.5)
 
 
 def test_tree_in_the_docstring_names_every_error():

@@ -859,6 +859,28 @@ def test_a_clock_counts_where_nobody_else_does():
     assert clock.allowance(0) == allowance(30_000, UNLIMITED_MS, 0)
 
 
+def test_a_slow_machine_gets_more_reserve_until_answers_are_in_time():
+    clock, usual = Clock(default_ms=500), allowance(500, UNLIMITED_MS, 0)
+    clock.spent(usual.search + 0.006, usual.search)
+    clock.spent(0.001, usual.search)  # a win at hand: the machine is as slow as it was
+    assert clock.allowance(1) == usual, "a few milliseconds are what the reserve is for"
+    for _ in range(8):  # the engine answers 45 ms late; we do not wait that long, if there is not the time
+        search, answer = clock.allowance(1)
+        clock.spent(min(search + 0.045, answer), search)
+    search, answer = clock.allowance(1)
+    assert search + 0.045 < answer < 0.5
+    assert search > 0.3
+    for _ in range(8):
+        clock.spent(clock.allowance(1).search + 0.003, clock.allowance(1).search)
+    assert clock.allowance(1) == usual
+
+
+def test_a_daemon_that_was_away_for_long_costs_no_more_than_half_of_the_next_moves():
+    clock = Clock(default_ms=1000)
+    clock.spent(60.0, 0.95)
+    assert clock.allowance(1).search == 0.5
+
+
 @pytest.mark.parametrize("limits", [["timeout_turn 0"], ["timeout_turn 60000", "time_left 400"], ["timeout_turn 60"]])
 def test_short_limits_are_kept(talking, limits):
     async def play(talk):
@@ -973,7 +995,7 @@ def test_a_slow_start_is_told_and_costs_no_time_of_a_move(monkeypatch):
 
 
 MEMORY = engine_pb2.Option(name="memory", default_value="256", minimum=8)
-THREADS = engine_pb2.Option(name="threads", default_value="0", minimum=0)
+THREADS = engine_pb2.Option(name="threads", default_value="0", minimum=0, maximum=64)
 
 
 @pytest.mark.parametrize(
@@ -1217,3 +1239,33 @@ def test_help_teaches():
     told = CliRunner().invoke(main, ["gomocup", "--help"]).stdout
     for word in ("pbrain-plyd --warm", "c-gomoku-cli", "TURN 8,8", "--connect ADDRESS"):
         assert word in told
+
+
+def test_more_time_than_the_wire_can_carry_is_no_limit():
+    clock = Clock(default_ms=5000, turn_ms=10**18, match_ms=10**18)
+    assert clock.allowance(0) == allowance(UNLIMITED_MS, UNLIMITED_MS, 0)
+    clock.set_left(10**18)
+    assert clock.allowance(0) == allowance(UNLIMITED_MS, UNLIMITED_MS, 0)
+
+
+def test_limits_beyond_what_the_engine_takes_are_taken_as_its_most():
+    async def play():
+        asked = []
+        brain = Brain(Elsewhere("nowhere"))
+        brain.known = {"threads": engine_pb2.Option(name="threads", maximum=64)}
+
+        async def ready(options):
+            pass
+
+        async def search(question, end, late, told):
+            asked.append(question)
+
+        brain.ready, brain.search = ready, search
+        bridge = Bridge(brain, lambda line: None, 100, {})
+        for line in ("START 15", "INFO max_depth 99999999999", "INFO thread_num 5000", "BEGIN"):
+            await bridge.obey(line, 0.0)
+        await bridge._thinking
+        return asked
+
+    [question] = asyncio.run(play())
+    assert (question.depth, question.options) == (1000, {"threads": "64"})

@@ -22,6 +22,7 @@ from plyd.clients.client import EngineClient
 from plyd.clients.contender import BadMatch, Limits, contender_of
 from plyd.clients.openings import drawn
 from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
+from tests.ports import free_place
 
 PLYD = [sys.executable, "-m", "plyd.clients"]
 SECONDS = 60  # for things that take a few, on a machine that has a bad day
@@ -269,6 +270,13 @@ def test_more_games_at_once_than_slots_is_told(play, daemon):
     assert f"{slots + 1} games at once, but a daemon runs {slots} searches: moves wait" in done.stderr
 
 
+def test_games_far_beyond_the_slots_wait_and_nobody_forfeits(play, tmp_path):
+    play("--start", "5x4", "--move-time", "50", "--concurrency", "12", "--games", "12", "--save", tmp_path / "games")
+    _, games = saved(tmp_path / "games")
+    assert len(games) == 12
+    assert {game["reason"] for game in games} == {"rules"}
+
+
 # Forfeits, from an engine that is none
 
 
@@ -475,7 +483,7 @@ def test_saved_games_that_are_damaged(play, tmp_path):
 
 def test_daemon_that_restarts_costs_no_game(tmp_path, wait_for):
     path = tmp_path / "games.jsonl"
-    process, address = serve()
+    process, address = serve(free_place())
     sides = ["--first", f"at={address}", "--second", f"at={address}"]
     done = []
     command = ["match", "connect4", *sides, "--start", "6x5", "--move-time", 20, "--games", 8, "--save", path]

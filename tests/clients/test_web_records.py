@@ -297,3 +297,22 @@ def test_games_that_cannot_be_written(record, form, message):
 def test_no_file_breaks_anything(name, data):
     with contextlib.suppress(InvalidRequest):
         assert read(name, data).game in FORMATS
+
+
+@pytest.mark.parametrize("name", ["9,9,100", "1,1", "7", "-1"])
+def test_a_psq_player_named_like_a_move_is_not_played(name):
+    _, _, data = write(Record("gomoku", start="15x15", moves=("h8",), players=(name, "b")), "psq")
+    again = read("a.psq", data)
+    assert (again.moves, again.players) == (("h8",), (f"({name})", "b"))
+
+
+def test_a_game_that_no_record_file_can_hold_is_not_written_to_one():
+    with pytest.raises(InvalidRequest, match="drops both 2-tiles and 3-tiles"):
+        write(Record("2584", moves=("2@2", "3@4")), "record")
+
+
+@pytest.mark.parametrize("move", ["3@04", "03@4", "0@4"])
+def test_a_drop_is_written_in_one_way_only(move):
+    """Found by `make fuzz`: a record file has numbers, so "3@04" came back as "3@4"."""
+    with pytest.raises(InvalidRequest, match=move):
+        read("a.txt", f"game: 2584\n1@2 {move} left\n".encode())

@@ -329,6 +329,23 @@ def test_no_time_at_all_still_gives_a_move(warm):
     assert (report.move, report.stop_reason) == ("h8", StopReason.TIME)
 
 
+@pytest.mark.parametrize("size", [6, 9, 15, 20])
+def test_an_empty_board_is_begun_near_the_middle_whatever_the_network_likes(warm, size):
+    searcher = MctsSearcher(FREESTYLE, Toy({0: 5.0, size + 1: 3.0}), {"threads": 1})
+    *_, last = searcher.search(FREESTYLE.parse(f"{size}x{size}"), Limits(max_nodes=60, max_lines=400), Stop())
+    points = [(ord(line.moves[0][0]) - ord("a") + 1, int(line.moves[0][1:])) for line in last.lines]
+    assert all(abs(2 * row - size - 1) <= 4 and abs(2 * column - size - 1) <= 4 for column, row in points)
+    assert len(points) == (25 if size % 2 else 16)
+    assert sum(line.prior for line in last.lines) == pytest.approx(1.0)
+
+
+def test_on_the_smallest_board_and_beside_blocked_points_every_point_may_be_first(warm):
+    for text, count in (("5x5", 25), ("#" + "." * 8 + ("/" + "." * 9) * 8, 80)):
+        searcher = MctsSearcher(FREESTYLE, Toy(), {"threads": 1})
+        *_, last = searcher.search(FREESTYLE.parse(text), Limits(max_nodes=20, max_lines=400), Stop())
+        assert len(last.lines) == count
+
+
 def test_a_sure_win_ends_the_search_and_is_told_with_its_length(warm):
     searcher = MctsSearcher(FREESTYLE, Toy(), {})
     position = FREESTYLE.parse("......../......../..xxx.../......../......../......../ooo...../........ x")

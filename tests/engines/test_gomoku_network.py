@@ -208,3 +208,14 @@ def test_a_network_of_another_shape_is_not_taken_up(tmp_path):
     export(network, path, "small", {})
     with pytest.raises(BadWeights, match=f"another shape than a network of {network.blocks + 1}x{network.channels}"):
         adopt(Network(network.blocks + 1, network.channels), path)
+
+
+def test_a_network_whose_input_has_no_planes_is_refused():
+    onnx = pytest.importorskip("onnx")
+    flat = onnx.helper.make_tensor_value_info("planes", onnx.TensorProto.FLOAT, ["n"])
+    outs = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n"]) for name in ("policy", "value")]
+    nodes = [onnx.helper.make_node("Identity", ["planes"], [name]) for name in ("policy", "value")]
+    graph = onnx.helper.make_graph(nodes, "flat", [flat], outs)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(BadModel, match="expected planes"):
+        Evaluator(model.SerializeToString())

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from plyd.clients.cli import main
 from plyd.engines.gomoku.nodes import MOST_MOVES
 from plyd.engines.gomoku.replay import Game, Memory, as_line, game_of, read_games
 from plyd.engines.gomoku.selfplay import Style, chance_moves, match, self_play
-from plyd.engines.train import train
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
 
@@ -334,7 +334,7 @@ def test_ctrl_c_saves(tmp_path, games):
     ],
 )
 def test_options_that_make_no_sense_are_told(arguments, message):
-    found = CliRunner().invoke(train, ["gomoku", *arguments])
+    found = CliRunner().invoke(main, ["train", "gomoku", *arguments])
     assert found.exit_code == 2
     assert message in found.output
 

@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner
 from numba import njit
 
+from plyd.clients.cli import main
 from plyd.engines.core.machine import pointer_to
 from plyd.engines.tiles import training
 from plyd.engines.tiles.learn import Desk, game_of, play_befores, train
 from plyd.engines.tiles.network import network_of, room_for, shape_of
 from plyd.engines.tiles.training import BATCH, BLOCK, LOG, MANIFEST, Plan, Trainer
-from plyd.engines.train import train as train_command
 from plyd.models.checkpoint import NAME as CHECKPOINT
 from plyd.models.checkpoint import read_checkpoint
 from plyd.models.errors import BadWeights
@@ -182,7 +182,7 @@ def invoke(monkeypatch):
     """`plyd train` in this process: exit code, output and errors; signals are put back as they were."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     monkeypatch.setattr(sys, "argv", ["plyd", "train", "2048"])
-    yield lambda *words: CliRunner().invoke(train_command, [str(word) for word in words])
+    yield lambda *words: CliRunner().invoke(main, ["train", *map(str, words)])
     for number, handler in handlers.items():
         signal.signal(number, handler)
 

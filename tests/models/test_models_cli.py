@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from plyd.clients.cli import main
 from plyd.models import cli
 from plyd.models.checkpoint import NAME, Checkpoint, read_checkpoint, write_checkpoint
 from plyd.models.lab import read_lab
@@ -14,7 +15,7 @@ from plyd.models.packing import unpack
 
 
 def invoke(*words):
-    return CliRunner().invoke(cli.models, [str(word) for word in words])
+    return CliRunner().invoke(main, ["models", *map(str, words)])
 
 
 def assert_one_line(result, *parts):

@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from plyd.engines import registry
+from plyd.servers.log import calls_of
 from tests.servers.daemons import House, OpenDaemon, Process, until
 from tests.servers.fakes import FakeEngine
 
@@ -76,4 +77,4 @@ def keep_loggers():
 def logged(caplog):
     """The facts of the requests logged so far."""
     caplog.set_level(logging.INFO, "plyd")
-    return lambda: [record.facts for record in caplog.records if hasattr(record, "facts")]
+    return lambda: [call.facts() for record in caplog.records for call in calls_of(record)]

@@ -6,6 +6,7 @@ number of sticks and who is to move:
     7 one   --2-->   5 two   --1-->   4 one   ...   1 two   --1-->   0 one (player two has won)
 """
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -55,7 +56,7 @@ class SticksRules:
 
     def parse(self, text: str) -> Sticks:
         left, _, player = text.partition(" ")
-        if not left.isdigit() or player not in ("one", "two"):
+        if not re.fullmatch("[0-9]{1,4}", left) or player not in ("one", "two"):
             raise BadPosition(f'cannot read {quoted(text)}; expected a number and one or two, like "7 one"')
         return Sticks(int(left), Side.PLAYER_ONE if player == "one" else Side.PLAYER_TWO)
 

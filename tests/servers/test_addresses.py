@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from plyd.servers.addresses import Address, BadAddress, clear_path, parse_address
+from plyd.servers.addresses import Address, BadAddress, clear_path, parse_address, refuse_if_taken
 
 
 @pytest.mark.parametrize(
@@ -123,3 +123,15 @@ def test_a_socket_of_another_kind_is_left_alone(folder):
         with pytest.raises(BadAddress, match=r'^cannot listen on "unix:socket": '):
             clear_path("socket")
     assert stat.S_ISSOCK(os.stat("socket").st_mode)
+
+
+@pytest.mark.parametrize("text", ["unix:a\0b", "unix:\ud800", "[unix]:5", "[localhost]:80", "[]:1"])
+def test_a_text_that_could_be_no_place_is_refused(text):
+    with pytest.raises(BadAddress):
+        parse_address(text)
+
+
+@pytest.mark.parametrize("host", ["x" * 64, "a..b"])
+def test_a_host_that_no_name_server_could_know_is_refused(host):
+    with pytest.raises(BadAddress, match="cannot listen on"):
+        refuse_if_taken(parse_address(f"{host}:1"))

@@ -3,22 +3,27 @@
 import io
 import json
 import logging
+import os
 import re
 import sys
 
 import pytest
 
 from plyd.servers import log
-from plyd.servers.log import HumanFormatter, JsonFormatter
+from plyd.servers.log import Call, HumanFormatter, JsonFormatter, Pipe
 
+CALL = Call(7.0079, "Search", "OK", 0.00125, "unix:", {"game": "sticks"})
 FACTS = {"method": "Search", "status": "OK", "ms": 1.25, "peer": "unix:", "game": "sticks"}
 
 
-def record(message="request", level=logging.INFO, name="plyd.request", facts=None, fault=None):
+def record(message="hello", level=logging.INFO, name="plyd.daemon", fault=None, **more):
     made = logging.LogRecord(name, level, "file.py", 1, message, (), fault)
-    if facts is not None:
-        made.facts = facts
+    vars(made).update(more)
     return made
+
+
+def of_calls(*calls):
+    return record("requests", name="plyd.request", calls=list(calls))
 
 
 def fault():
@@ -33,13 +38,19 @@ def test_json_has_the_facts_on_one_line():
     assert "\n" not in line
     parsed = json.loads(line)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", parsed.pop("time"))
-    assert parsed == {"level": "info", "logger": "plyd.request", "message": "request", **FACTS}
+    assert parsed == {"level": "info", "logger": "plyd.daemon", "message": "hello", **FACTS}
+
+
+def test_json_has_a_line_for_each_call_with_its_own_time():
+    lines = JsonFormatter().format(of_calls(CALL, CALL._replace(ended=8.5, status="INTERNAL"))).splitlines()
+    first, second = map(json.loads, lines)
+    same = {"level": "info", "logger": "plyd.request", "message": "request", **FACTS}
+    assert first == {"time": "1970-01-01T00:00:07.007Z", **same}
+    assert second == {"time": "1970-01-01T00:00:08.500Z", **same, "status": "INTERNAL"}
 
 
 def test_json_is_in_universal_time():
-    made = record()
-    made.created, made.msecs = 0.0, 7.9
-    assert json.loads(JsonFormatter().format(made))["time"] == "1970-01-01T00:00:00.007Z"
+    assert json.loads(JsonFormatter().format(record(created=0.0079)))["time"] == "1970-01-01T00:00:00.007Z"
 
 
 def test_json_keeps_a_traceback_on_the_line():
@@ -59,9 +70,26 @@ def test_json_writes_whatever_it_is_given():
 
 
 def test_people_read_what_happened_first():
-    line = HumanFormatter().format(record(facts=FACTS))
-    assert re.fullmatch(r"\d\d:\d\d:\d\d Search OK 1\.2 ms peer=unix: game=sticks", line)
-    assert FACTS["method"] == "Search"  # and the facts are left as they were
+    one, other = HumanFormatter().format(of_calls(CALL, CALL._replace(method="Apply"))).splitlines()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d Search OK 1\.2 ms peer=unix: game=sticks", one)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d Apply OK 1\.2 ms peer=unix: game=sticks", other)
+
+
+def test_a_pipe_that_fills_takes_whole_lines_or_none():
+    reads, writes = os.pipe()
+    pipe = Pipe(f"/proc/self/fd/{writes}")
+    lines = "".join(f"{number} {'x' * 300}\n" for number in range(64))
+    for _ in range(10):  # more than a pipe holds
+        pipe.write(lines)
+    os.set_blocking(reads, False)
+    taken = os.read(reads, 1 << 20).decode()
+    assert taken.startswith(lines)
+    assert taken.endswith("\n")
+    assert set(taken.splitlines()) == set(lines.splitlines())
+    pipe.write("and again\n")
+    assert os.read(reads, 100) == b"and again\n"
+    os.close(reads)
+    os.close(writes)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from plyd.clients import EngineClient
 from plyd.clients.cli import main
 from plyd.v1 import engine_pb2, search_pb2
+from tests.ports import free_place
 from tests.servers.daemons import SOON, Caller, Process, analyze_request, search_request, until
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def life(request, tmp_path_factory):
             analysis = unix.engine.Analyze(analyze_request(START, options=ENDLESS))
             first = next(analysis).report
             search = tcp.engine.Search.future(search_request(START, options=ENDLESS))
-            while call(tcp, "Search", search_request(START, limits={"move_time_ms": 50})):
+            while call(tcp, "Search", search_request(START, limits={"move_time_ms": 50}, options=ENDLESS)):
                 pass  # until both slots are taken
             process.signal(request.param)
             reports = [first, *(response.report for response in analysis)]
@@ -188,7 +189,7 @@ def test_a_file_that_is_no_socket_is_refused_and_kept(serve, tmp_path):
 
 def test_a_daemon_killed_in_mid_search_can_be_started_again_in_the_same_place(serve, tmp_path):
     path = tmp_path / "s"
-    first = serve("--listen", "127.0.0.1:0", "--listen", f"unix:{path}")
+    first = serve("--listen", free_place(), "--listen", f"unix:{path}")
     addresses = first.addresses(2)
     with Caller(addresses[1]) as caller:
         analysis = caller.engine.Analyze(analyze_request(START, options=ENDLESS))
@@ -242,6 +243,8 @@ FAKE = """
 import asyncio, sys
 from plyd.servers import daemon, log
 from plyd.servers.addresses import parse_address
+from plyd.servers.gate import Gate
+from plyd.servers.plan import Plan
 from plyd.servers.runtime import Capacity
 from tests.servers.fakes import FakeEngine
 
@@ -252,7 +255,7 @@ class Unlucky(FakeEngine):
 daemon.Daemon.stop.__defaults__ = (float(sys.argv[2]),)
 engine = Unlucky() if sys.argv[3:] == ["unlucky"] else FakeEngine()
 log.set_up("info", "json")
-sys.exit(asyncio.run(daemon.run({"sticks": engine}, Capacity(1), [parse_address(sys.argv[1])])))
+sys.exit(asyncio.run(daemon.run(Plan({"sticks": engine}, Capacity(1), [parse_address(sys.argv[1])], Gate()))))
 """
 
 
@@ -330,7 +333,7 @@ def test_an_engine_that_does_not_get_warm_ends_the_daemon_with_status_1(fake_pro
         (["2584-2x3", "--listen", "::1:80"], '"::1:80" is ambiguous'),
         (["2584-2x3", "--listen", "unix:"], '"unix:" has no path'),
         (["2584-2x3", "--listen", "127.0.0.1:0", "--listen", ":0"], '":0" is not an address'),
-        (["2584-2x3", "--listen", "0.0.0.0:0"], "0.0.0.0:0 can be reached from other machines, unencrypted; say"),
+        (["2584-2x3", "--listen", "0.0.0.0:0"], "0.0.0.0:0 can be reached from other machines, unencrypted; set"),
         (["2584-2x3", "--listen", "[::]:0"], "[::]:0 can be reached from other machines"),
         (["2584-2x3", "--listen", "example.org:80"], "example.org:80 can be reached from other machines"),
     ],

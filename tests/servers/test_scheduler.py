@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import threading
+import time
 
 import pytest
 
@@ -70,6 +71,12 @@ async def waiting(scheduler, **settings):
     work = Work(scheduler, **settings)
     await until(lambda: scheduler.waiting == before + 1)
     return work
+
+
+async def have_quick_jobs(scheduler):
+    """Have the scheduler learn that jobs take no time."""
+    for _ in range(100):
+        await scheduler.run(lambda waited: None, Stop())
 
 
 async def refused(work):
@@ -192,9 +199,10 @@ async def test_the_hint_grows_with_the_time_that_jobs_take():
 @in_a_loop
 async def test_who_waits_longer_than_its_patience_is_refused_and_leaves_the_queue():
     scheduler = Scheduler("test", 1, 1)
+    await have_quick_jobs(scheduler)
     first = await running(scheduler)
-    impatient = Work(scheduler, patience_seconds=0.03)
-    assert str(await refused(impatient)) == "no slot came free within 0.030 s; try again later"
+    impatient = await waiting(scheduler, patience_seconds=0.1)
+    assert str(await refused(impatient)) == "no slot came free within 0.100 s; try again later"
     assert scheduler.waiting == 0
     patient = await waiting(scheduler)
     await first.end()
@@ -275,6 +283,105 @@ async def test_pondering_is_stopped_when_another_search_needs_its_slot():
     assert await urgent.end() == "job done"
     await normal.end()
     await other.end()
+
+
+# --- Refused at once -----------------------------------------------------------------------------------------------
+
+
+@in_a_loop
+async def test_whom_no_slot_comes_to_in_time_is_refused_at_once_and_hears_when_one_would():
+    scheduler = Scheduler("test", 1, 5)
+    first = await running(scheduler, patience_seconds=5)
+    scheduler._mean_seconds = 5  # as after many searches that used all their time
+    began = time.monotonic()
+    refusal = await refused(Work(scheduler, patience_seconds=0.5))
+    assert time.monotonic() - began < 0.4
+    assert "no slot is likely to come free in time: of 0.500 s, " in str(refusal)
+    assert 4 < refusal.retry_seconds <= 5
+    assert (scheduler.waiting, first.task.done()) == (0, False)
+    await first.end()
+
+
+@in_a_loop
+async def test_one_who_has_a_quarter_of_its_time_left_when_its_slot_comes_is_let_in():
+    scheduler = Scheduler("test", 1, 5)
+    first = await running(scheduler, patience_seconds=30)
+    scheduler._mean_seconds = 30
+    await refused(Work(scheduler, patience_seconds=39))  # 30 s in the queue are more than 3/4 of 39
+    patient = await waiting(scheduler, patience_seconds=41)
+    await first.end()
+    assert await patient.end() == "job done"
+
+
+@in_a_loop
+async def test_those_who_wait_already_count_too():
+    scheduler = Scheduler("test", 1, 5)
+    first = await running(scheduler, patience_seconds=10)
+    scheduler._mean_seconds = 30
+    second = await waiting(scheduler, patience_seconds=20)
+    await refused(Work(scheduler, patience_seconds=22))  # first until 10 s, second until 20 s
+    third = await waiting(scheduler, patience_seconds=40)
+    for work in (first, second, third):
+        assert await work.end() == "job done"
+
+
+@in_a_loop
+async def test_with_two_slots_the_one_that_comes_free_first_counts():
+    scheduler = Scheduler("test", 2, 5)
+    works = [await running(scheduler, patience_seconds=seconds) for seconds in (30, 5)]
+    scheduler._mean_seconds = 30
+    works.append(await waiting(scheduler, patience_seconds=10))  # from 5 s on, until 10 s
+    await refused(Work(scheduler, patience_seconds=12))
+    for work in works:
+        assert await work.end() == "job done"
+
+
+@in_a_loop
+async def test_a_more_urgent_newcomer_is_refused_if_it_would_cost_another_its_promised_slot():
+    scheduler = Scheduler("test", 1, 5)
+    first = await running(scheduler, patience_seconds=10)
+    scheduler._mean_seconds = 30
+    promised = await waiting(scheduler, patience_seconds=15)
+    await refused(
+        Work(scheduler, patience_seconds=14.9)
+    )  # more urgent, and done at 14.9 s: it would fit, but for the other
+    for work in (first, promised):
+        assert await work.end() == "job done"
+
+
+@in_a_loop
+async def test_nobody_is_refused_for_limits_that_searches_never_use_up():
+    scheduler = Scheduler("test", 1, 50)
+    await have_quick_jobs(scheduler)
+
+    def job(waited):
+        threading.Event().wait(0.001)
+        return "fine"
+
+    answers = await asyncio.gather(*(scheduler.run(job, Stop(), 10) for _ in range(40)))
+    assert answers == ["fine"] * 40
+
+
+@in_a_loop
+async def test_a_search_without_a_limit_is_expected_to_go_on_as_long_as_it_has():
+    scheduler = Scheduler("test", 1, 5)
+    await have_quick_jobs(scheduler)
+    first = await running(scheduler)
+    await asyncio.sleep(0.3)
+    await refused(Work(scheduler, patience_seconds=0.3))
+    patient = await waiting(scheduler, patience_seconds=20)
+    await first.end()
+    assert await patient.end() == "job done"
+
+
+@in_a_loop
+async def test_pondering_keeps_nobody_out():
+    scheduler = Scheduler("test", 1, 5)
+    scheduler._mean_seconds = 30
+    ponder = await running(scheduler, priority=Priority.PONDER)
+    urgent = Work(scheduler, patience_seconds=5)
+    assert await ponder.task == "job stopped"
+    assert await urgent.end() == "job done"
 
 
 # --- Leaving ----------------------------------------------------------------------------------------------------------

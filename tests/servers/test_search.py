@@ -208,12 +208,12 @@ def test_a_full_queue_refuses_with_a_hint_when_to_try_again(sticks):
 
 
 @pytest.mark.parametrize("move_time_ms", [0, 100])
-def test_who_waits_for_a_slot_until_its_time_is_over_is_refused(sticks, move_time_ms):
+def test_whom_no_slot_can_come_to_in_time_is_refused(sticks, move_time_ms):
     blocker = sticks.occupied()
     with pytest.raises(grpc.RpcError) as error:
         search(sticks, limits={"move_time_ms": move_time_ms})
     assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert "no slot came free" in error.value.details()
+    assert "no slot" in error.value.details()  # came, or is likely to come: that depends on searches before
     assert retry_seconds(error.value) > 0
     assert len(sticks.engine.asked) == 1
     blocker.cancel()
@@ -250,7 +250,7 @@ def test_a_cancelled_search_frees_its_slot_at_once(sticks, logged):
     assert sticks.engine.asked[0].stop.is_set()
     assert search(sticks).final
     until(sticks.is_idle)
-    assert [facts["status"] for facts in logged()] == ["CANCELLED", "OK"]
+    until(lambda: [facts["status"] for facts in logged()] == ["CANCELLED", "OK"])
 
 
 def test_a_cancelled_analysis_frees_its_slot_at_once(sticks, logged):
@@ -259,7 +259,7 @@ def test_a_cancelled_analysis_frees_its_slot_at_once(sticks, logged):
     assert sticks.searches.running == 1
     stream.cancel()
     until(sticks.is_idle)
-    assert [facts["status"] for facts in logged()] == ["CANCELLED"]
+    until(lambda: [facts["status"] for facts in logged()] == ["CANCELLED"])
 
 
 def test_who_is_cancelled_in_the_queue_leaves_it(sticks):
@@ -299,7 +299,7 @@ def test_a_client_killed_in_mid_search_frees_its_slot(sticks, logged):
     client.communicate()
     until(sticks.is_idle)
     assert sticks.engine.asked[0].stop.is_set()
-    assert [(facts["method"], facts["status"]) for facts in logged()] == [("Analyze", "CANCELLED")]
+    until(lambda: [(facts["method"], facts["status"]) for facts in logged()] == [("Analyze", "CANCELLED")])
 
 
 def test_a_caller_whose_deadline_passes_frees_its_slot(sticks):

@@ -9,6 +9,7 @@ from google.rpc.status_pb2 import Status
 from plyd.clients import errors as client_errors
 from plyd.engines.core import errors
 from plyd.servers.status import INTERNAL_MESSAGE, STATUS, status_code, status_message, trailing_details
+from plyd.v1 import engine_pb2
 
 
 def leaves(kind):
@@ -73,6 +74,6 @@ def test_every_status_used_has_an_exception_of_its_own_for_the_client(status):
 @pytest.mark.parametrize("kind", LEAVES)
 def test_an_error_keeps_its_words_on_the_way_through_a_game(kind):
     code = status_code(made(kind)).value[0]
-    error = client_errors.from_code(code, "too bad", "here")
+    error = client_errors.from_command(engine_pb2.CommandError(code=code, message="too bad"), "here")
     assert type(error) is client_errors.ERRORS[STATUS[kind]]
     assert str(error) == "too bad"

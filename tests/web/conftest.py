@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.test_up import free_ports
+from tests.ports import free_ports
+from tests.test_up import PORTS
 
 GAMES = {
     "2584-2x3": "2584 on 2x3",
@@ -37,7 +38,7 @@ class Fleet:
     """A `plyd up` for the tests: the page's address, and the process of each daemon."""
 
     def __init__(self, log):
-        port = free_ports(16)
+        port = free_ports(PORTS)
         command = [sys.executable, "-m", "plyd.clients", "up", "--base-port", str(port)]
         with log.open("wb") as errors:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)

@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 
 from plyd.clients.web.app import make_app
 from plyd.clients.web.cli import LONGEST_MESSAGE
+from tests.ports import free_place
 from tests.servers.daemons import House, OpenDaemon, until
 from tests.servers.fakes import FakeEngine
 
@@ -456,7 +457,7 @@ def test_files_that_cannot_be_used_are_explained(bridge, path, data, message):
 
 def test_a_daemon_that_goes_and_comes_back_is_told_and_searches_go_on(house):
     engine = FakeEngine()
-    with OpenDaemon(house, engine) as daemon:
+    with OpenDaemon(house, engine, listen=free_place()) as daemon:
         bridge = Bridge(house, daemon.target)
         try:
             with Page(bridge) as page:
@@ -473,9 +474,7 @@ def test_a_daemon_that_goes_and_comes_back_is_told_and_searches_go_on(house):
 
 
 def test_before_any_daemon_is_there_the_page_is_told_so(house):
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        target = f"127.0.0.1:{nobody.getsockname()[1]}"
-    bridge = Bridge(house, target)
+    bridge = Bridge(house, free_place())
     try:
         page = Page(bridge)
         assert page.hear() == {"games": [], "isComplete": False}

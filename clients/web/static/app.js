@@ -10,7 +10,7 @@ import { TileBoard } from "./tiles.js";
 import { el, points } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
-const LINES = { tiles: 4, stones: 8 };
+const LINES = { gomoku: 8, connect4: 16 }; // and 4 of tiles: as many as there are moves, where those are few
 const HINT = { seconds: 1 };
 const EVIL = { depth: 2 };
 const KEEP_DELAY = 500; // milliseconds
@@ -41,6 +41,10 @@ export class App {
 
   get names() {
     return NAMES[this.card?.game] ?? { one: "Player", two: "Player two" };
+  }
+
+  get lines() {
+    return LINES[this.card.game] ?? 4;
   }
 
   // --- the connection and the daemons
@@ -156,7 +160,7 @@ export class App {
     if (isOther) this.dress();
     else this.board.shown = undefined;
     this.showForms();
-    clearReport();
+    clearReport(!game.hasChance);
     this.show(null);
     this.drive();
     return undefined;
@@ -228,6 +232,10 @@ export class App {
     const dropper = this.settings.environment;
     if (dropper === "evil" && !this.card.capabilities.includes("environment")) return "chance";
     return dropper === "you" ? "dropper" : dropper;
+  }
+
+  get isYours() {
+    return ["you", "dropper"].includes(this.mover());
   }
 
   play(move) {
@@ -302,22 +310,21 @@ export class App {
   }
 
   async engine(turn, mover) {
-    const lines = isTiles(this.card) ? LINES.tiles : LINES.stones;
+    const lines = this.settings.options.engine === "negascout" ? 1 : this.lines; // it would pay for more with a ply or two
     const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.drawTile() } } : {};
     const report = await this.search(turn, { ...limits(this.card, this.settings, this.game.state.toMove), lines, options: this.options(), ...evil });
     if (turn === this.turn && report?.move) this.make([report.move]);
   }
 
   advise(turn) {
-    const lines = isTiles(this.card) ? LINES.tiles : LINES.stones;
-    return this.search(turn, { lines, options: this.options() });
+    return this.search(turn, { lines: this.lines, options: this.options() });
   }
 
   // A short search for who has to decide; the adviser goes on afterwards.
   async hint() {
-    if (this.isBusy || !["you", "dropper"].includes(this.mover())) return;
+    if (this.isBusy || !this.isYours) return;
     const turn = ++this.turn;
-    const report = await this.search(turn, { ...HINT, lines: isTiles(this.card) ? LINES.tiles : LINES.stones, options: this.options() });
+    const report = await this.search(turn, { ...HINT, lines: this.lines, options: this.options() });
     if (turn !== this.turn) return;
     if (report?.move) this.say(`Hint: ${report.move}`);
     if (this.settings.adviser) this.drive();
@@ -406,7 +413,7 @@ export class App {
     byId("ply-text").textContent = `${game.ply} / ${game.moves.length}`;
     byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
     byId("redo").disabled = game.ply >= game.moves.length;
-    byId("hint").disabled = !game.state.toMove;
+    byId("hint").disabled = !this.isYours;
     this.soon("history", () => this.showHistory());
     this.tell(made);
     this.keep();

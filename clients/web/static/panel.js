@@ -22,11 +22,12 @@ export function showReport(report, pointsSoFar, names) {
   byId("facts").textContent = facts.filter(Boolean).join(" · ");
   const hasVisits = report.lines.some((line) => line.visits !== undefined);
   const hasOdds = report.lines.some((line) => line.probability !== undefined);
+  byId("lines").classList.toggle("bare", !hasVisits && !hasOdds && report.lines.every((line) => !line.depth && line.moves.length < 2));
   byId("lines-how").textContent = hasVisits ? "Visits" : hasOdds ? "Chance" : "Depth";
   const rows = report.lines.slice(0, MOST_LINES).map((line) => {
     const how = hasVisits ? short(line.visits ?? 0) : hasOdds ? percent(line.probability ?? 0) : line.depth ?? "";
     return el("tr", { class: line.moves[0] === report.move ? "best" : undefined },
-      el("th", { scope: "row" }, line.moves[0]), el("td", {}, score(line.score, true)), el("td", {}, String(how)), el("td", { class: "then" }, line.moves.slice(1, 9).join(" ")));
+      el("th", { scope: "row" }, line.moves[0]), el("td", {}, score(line.score, true)), el("td", {}, String(how)), el("td", { class: "then", title: line.moves.slice(1).join(" ") || undefined }, line.moves.slice(1, 9).join(" ")));
   });
   byId("lines").tBodies[0].replaceChildren(...rows);
   showBar(report, pointsSoFar, names);
@@ -45,13 +46,14 @@ function showBar(report, pointsSoFar, names) {
   bar.setAttribute("aria-valuetext", mine === null ? `${points(pointsSoFar)} points so far, ${text} expected` : `${names.one} ${text}`);
 }
 
-export function clearReport() {
+// Before anything is known: neither side is ahead, no points are expected.
+export function clearReport(isShare) {
   byId("score").textContent = "–";
   byId("facts").textContent = "";
   byId("lines").tBodies[0].replaceChildren();
   const bar = byId("bar");
-  delete bar.dataset.kind;
-  byId("bar-fill").style.setProperty("--part", 0.5);
+  bar.dataset.kind = isShare ? "sides" : "points";
+  byId("bar-fill").style.setProperty("--part", isShare ? 0.5 : 0);
   byId("bar-text").textContent = "";
   bar.removeAttribute("aria-valuetext");
   bar.removeAttribute("aria-valuenow");

@@ -4,7 +4,7 @@ import { el, percent, short } from "./words.js";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const NAMES = { gomoku: { x: "black", o: "white" }, connect4: { x: "red", o: "yellow" } };
-const CANDIDATES = 8;
+const CANDIDATES = { gomoku: 8, connect4: 16 };
 
 export class StoneBoard {
   // plays: { move(text) }
@@ -12,6 +12,7 @@ export class StoneBoard {
     this.root = root;
     this.plays = plays;
     this.game = game;
+    this.candidates = CANDIDATES[game] ?? 8;
     this.names = NAMES[game] ?? { x: "first", o: "second" };
     this.isFlipped = false;
     this.size = "";
@@ -151,11 +152,11 @@ export class StoneBoard {
     }
     if (!report) return;
     const total = Math.max(1, ...report.lines.map((line) => line.visits ?? 0));
-    for (const line of report.lines.slice(0, CANDIDATES)) {
+    for (const line of report.lines.slice(0, this.candidates)) {
       const cell = this.cellOf.get(line.moves[0]);
       if (cell === undefined) continue;
       const isBest = line.moves[0] === report.move;
-      if (!isBest && line.visits !== undefined && line.visits < total / 200) continue;
+      if (!isBest && this.game !== "connect4" && line.visits !== undefined && line.visits < total / 200) continue; // columns are few
       const mark = this.cells[cell].querySelector(".mark");
       mark.className = isBest ? "mark hint best" : "mark hint";
       mark.style.setProperty("--weight", line.visits === undefined ? 0.6 : Math.sqrt(line.visits / total).toFixed(2));

@@ -4,6 +4,7 @@ export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element[name] = value;
+    else if (name.startsWith("aria-") && value !== undefined) element.setAttribute(name, value); // "true" in words: an empty one says nothing
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== undefined && value !== null) element.setAttribute(name, value);
   }

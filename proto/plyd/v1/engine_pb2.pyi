@@ -864,21 +864,31 @@ class CommandError(_message.Message):
 
     CODE_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    RETRY_AFTER_MS_FIELD_NUMBER: _builtins.int
     code: _builtins.int
     """A google.rpc.Code, as a call with the same fault would end with."""
     message: _builtins.str
     """What is wrong, and what was allowed."""
+    field: _builtins.str
+    """The field at fault within the command, as position.start. Empty: none is."""
+    retry_after_ms: _builtins.int
+    """After how many milliseconds to try again, if code is RESOURCE_EXHAUSTED."""
     def __init__(
         self,
         *,
         code: _builtins.int = ...,
         message: _builtins.str = ...,
+        field: _builtins.str = ...,
+        retry_after_ms: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_retry_after_ms", b"_retry_after_ms", "retry_after_ms", b"retry_after_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_retry_after_ms", b"_retry_after_ms", "code", b"code", "field", b"field", "message", b"message", "retry_after_ms", b"retry_after_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__retry_after_ms: _TypeAlias = _typing.Literal["retry_after_ms"]  # noqa: Y015
+    _WhichOneofArgType__retry_after_ms: _TypeAlias = _typing.Literal["_retry_after_ms", b"_retry_after_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__retry_after_ms) -> _WhichOneofReturnType__retry_after_ms | None: ...
 
 Global___CommandError: _TypeAlias = CommandError  # noqa: Y015
 

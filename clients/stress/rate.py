@@ -1,0 +1,159 @@
+"""`plyd stress rate`: how many trivial calls a second a daemon answers, beside a server that only echoes."""
+
+import contextlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from plyd.clients.stress.verdict import Figure
+
+GAME = "2584-2x3"
+START = "b 2 2 0 0 0 0"
+ECHO = [sys.executable, "-P", "-m", "plyd.clients.stress.echo"]
+CALLERS = [sys.executable, "-P", "-m", "plyd.clients.stress.callers"]
+WARM_SECONDS = 1.0
+LEAST_RATIO = 0.9
+
+
+@click.command(short_help="Calls a second, beside a server that only echoes.")
+@click.option("--call", type=click.Choice(["Search", "Inspect", "Describe"]), default="Search", show_default=True)
+@click.option("--callers", type=click.IntRange(1, 256), default=16, show_default=True, help="Connections.")
+@click.option("--processes", type=click.IntRange(1, 64), default=4, show_default=True, help="The callers' processes.")
+@click.option("--rounds", type=click.IntRange(1, 100), default=7, show_default=True, help="Pairs of measurements.")
+@click.option("--seconds", type=click.FloatRange(0.1, 60), default=3.0, show_default=True, help="Of each measurement.")
+@click.option("--log-level", default="info", show_default=True, help="Of the daemon; info is a line for each call.")
+@click.option("--connect", default="", metavar="ADDRESS", help="Measure this daemon.  [default: one of our own]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def rate(call: str, as_json: bool, **options: Any) -> None:
+    """Measure how many calls a second a daemon of 2584 on 2x3 answers, and how many a bare grpcio server (grpc.aio on
+    uvloop, with the daemon's own options) that echoes a message as long as the daemon's answer.
+
+    The two are measured by turns, so that both meet the same machine. What counts is the median of the rounds' ratios.
+
+    \b
+    plyd stress rate
+    plyd stress rate --call Inspect --rounds 11
+    """
+    from rich.console import Console
+
+    from plyd.clients.errors import PlydError
+    from plyd.clients.stress.daemons import Progress
+    from plyd.clients.stress.verdict import tell
+
+    with Console(stderr=True).status("starting") as status:
+        try:
+            figures, notes = measure(call, Progress(status), **options)
+        except PlydError as error:
+            raise click.ClickException(str(error)) from None
+    tell(figures, as_json=as_json, notes=notes)
+
+
+def measure(
+    call: str,
+    progress: Any,
+    *,
+    callers: int,
+    processes: int,
+    rounds: int,
+    seconds: float,
+    log_level: str,
+    connect: str,
+) -> tuple[list[Figure], list[str]]:
+    """The figures, and a line for each round."""
+    from plyd.clients.bench import figure
+    from plyd.clients.stress.daemons import ended, first_line, serving
+
+    with contextlib.ExitStack() as stack:
+        errors = stack.enter_context(tempfile.TemporaryFile())
+        daemon = stack.enter_context(serving(GAME, connect=connect, options=("--log-level", log_level)))
+        echo = stack.enter_context(ended(ECHO, errors))
+        method, message, size = question(daemon.target, call)
+        orders = {
+            "plyd": {"target": daemon.target, "method": method, "message": message.hex()},
+            "echo": {"target": first_line(echo, errors).split()[-1], "method": "/echo/Echo", "message": "00" * size},
+        }
+        crew = stack.enter_context(callers_at_work(shares(callers, processes)))
+        rates: dict[str, list[float]] = {"plyd": [], "echo": []}
+        for name, order in orders.items():
+            progress.say(f"warming up {name}")
+            answers_a_second(crew, order, WARM_SECONDS)
+        for number in range(rounds):
+            for name, order in orders.items():
+                progress.say(f"round {number + 1} of {rounds}: {name}")
+                rates[name].append(answers_a_second(crew, order, seconds))
+    ratios = [plyd / bare for plyd, bare in zip(rates["plyd"], rates["echo"], strict=True)]
+    notes = [
+        f"round {i + 1}: plyd {rates['plyd'][i]:.0f}/s, echo {rates['echo'][i]:.0f}/s, ratio {ratio:.3f}"
+        for i, ratio in enumerate(ratios)
+    ]
+    return [
+        figure(GAME, f"{call}, {callers} callers, median", statistics.median(rates["plyd"]), "calls/s"),
+        figure("echo", f"echo of {size} bytes, {callers} callers, median", statistics.median(rates["echo"]), "calls/s"),
+        figure(GAME, f"{call}, share of the echo's rate, least", min(ratios), ""),
+        figure(GAME, f"{call}, share of the echo's rate, most", max(ratios), ""),
+        figure(GAME, f"{call}, share of the echo's rate, median", statistics.median(ratios), "", at_least=LEAST_RATIO),
+    ], notes
+
+
+def question(target: str, call: str) -> tuple[str, bytes, int]:
+    """A call's method, its message, and how many bytes its answer has."""
+    import grpc
+
+    from plyd.v1 import engine_pb2, position_pb2, rules_pb2
+
+    position = position_pb2.Position(game=GAME, start=START)
+    method, message = {
+        "Search": ("/plyd.v1.EngineService/Search", engine_pb2.SearchRequest(position=position)),
+        "Inspect": ("/plyd.v1.RulesService/Inspect", rules_pb2.InspectRequest(position=position)),
+        "Describe": ("/plyd.v1.EngineService/Describe", engine_pb2.DescribeRequest()),
+    }[call]
+    data: bytes = message.SerializeToString()
+    with grpc.insecure_channel(target) as channel:
+        ask: Any = channel.unary_unary(method)
+        return method, data, len(ask(data, timeout=30))
+
+
+def shares(callers: int, processes: int) -> list[int]:
+    """How many callers each process has."""
+    few, more = divmod(callers, processes)
+    return [count for count in ([few + 1] * more + [few] * (processes - more)) if count]
+
+
+@contextlib.contextmanager
+def callers_at_work(counts: Sequence[int]) -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes of so many callers each, that wait for orders."""
+    crew = [
+        subprocess.Popen([*CALLERS, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for count in counts
+    ]
+    try:
+        yield crew
+    finally:
+        for process in crew:
+            process.kill()
+            process.communicate()
+
+
+def answers_a_second(crew: Sequence[subprocess.Popen[str]], order: dict[str, Any], seconds: float) -> float:
+    """The rate at which all callers together are answered."""
+    from plyd.clients.errors import Unavailable
+
+    began = time.monotonic()
+    for process in crew:
+        assert process.stdin is not None
+        print(json.dumps({**order, "seconds": seconds}), file=process.stdin, flush=True)
+    answers = 0
+    for process in crew:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline() or '{"error": "a process of callers died"}')
+        if "error" in told:
+            raise Unavailable(f"{order['target']} fails under load: {told['error']}")
+        answers += told["answers"]
+    return answers / (time.monotonic() - began)

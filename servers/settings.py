@@ -1,0 +1,284 @@
+"""What can be set, in one table: each setting has one name, in the file, in the environment and on the command line.
+
+    tls.key     [tls] key = "..."     PLYD_TLS_KEY=...     --tls-key ...
+
+A flag goes before the environment, the environment before the file, and the file before the default.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEFAULT_PORT = 25840
+WEB_PORT, METRICS_PORT = 10, 20  # under `plyd up`, from the first engine's on
+PREFIX = "PLYD_"
+FILE_VARIABLE = "PLYD_CONFIG"
+CALLERS_VARIABLES = {"PLYD_TOKEN", "PLYD_TOKEN_FILE", "PLYD_CA", "PLYD_CERTIFICATE", "PLYD_KEY"}  # of clients, not ours
+WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+class BadSetting(Exception):
+    """A setting that does not exist, or whose value is not allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `kind` is str, int, float, bool or Path; numbers have a range, words may have choices."""
+
+    name: str
+    kind: type
+    summary: str
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    many: bool = False
+    form: str = ""  # of the value, for help
+    flag: str = ""
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return PREFIX + self.name.replace(".", "_").upper()
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return self.flag or "--" + self.name.replace(".", "-").replace("_", "-")
+
+    @property
+    def key(self) -> str:
+        """Its name as a Python word."""
+        return self.name.replace(".", "_")
+
+    def read(self, value: Any) -> Any:
+        """A value of the file or of the command line, checked; a list for a setting that takes many."""
+        if self.many:
+            if not isinstance(value, list | tuple):
+                raise BadSetting(f"{self.name} is {value!r}; allowed is a list, like [{self._example()}]")
+            return tuple(self._one(item) for item in value)
+        return self._one(value)
+
+    def read_text(self, text: str) -> Any:
+        """A value of the environment; several are divided by commas."""
+        if self.many:
+            return self.read([self._converted(item.strip()) for item in text.split(",") if item.strip()])
+        return self.read(self._converted(text))
+
+    def allowed(self) -> str:
+        """What its values are, for people."""
+        if self.choices:
+            return " or ".join(self.choices)
+        if self.kind is bool:
+            return "true or false"
+        if self.kind in (int, float):
+            what = "a whole number" if self.kind is int else "a number"
+            return f"{what} from {self.least:g} to {self.most:g}" if self.least is not None else what
+        return self.form or "a text"
+
+    def _one(self, value: Any) -> Any:
+        if self.kind is float and type(value) is int:
+            value = float(value)
+        if self.kind is Path and isinstance(value, str) and value:
+            value = Path(value)
+        is_kind = isinstance(value, Path) if self.kind is Path else type(value) is self.kind  # a bool is no int here
+        if not is_kind or not self._is_in_range(value):
+            raise BadSetting(f"{self.name} is {_shown(value)}; allowed is {self.allowed()}")
+        return value
+
+    def _is_in_range(self, value: Any) -> bool:
+        if self.choices:
+            return value in self.choices
+        return self.least is None or self.most is None or bool(self.least <= value <= self.most)
+
+    def _converted(self, text: str) -> Any:
+        try:
+            if self.kind is bool:
+                return WORDS[text.lower()]
+            return self.kind(text) if self.kind in (int, float) and text.isascii() and "_" not in text else text
+        except (ValueError, KeyError):
+            return text  # and `_one` will say what is allowed
+
+    def _example(self) -> str:
+        return '"127.0.0.1:25840"' if self.name == "listen" else '"..."'
+
+
+FILE = "a path; in the file, from the file's own folder"
+ADDRESS = "HOST:PORT (port 0: any free one)"
+
+SERVE = (
+    Setting("games", str, "Games to serve.", (), many=True, form="GAME"),
+    Setting("listen", str, f"{ADDRESS} or unix:PATH.", (f"127.0.0.1:{DEFAULT_PORT}",), many=True, form="ADDRESS"),
+    Setting("slots", int, "Searches that run at once; by itself, as many as there are cores.", None, 1, 1024),
+    Setting("queue", int, "Searches that may wait.", 64, 0, 100_000),
+    Setting("sessions", int, "Games open at once (Play).", 256, 1, 100_000),
+    Setting(
+        "memory_mb",
+        int,
+        "Megabytes that all searchers together may hold; by itself, three quarters of what there is.",
+        None,
+        1,
+        1 << 30,
+    ),
+    Setting(
+        "model",
+        Path,
+        "Play by this packed network, not the one that ships for its game and variant.",
+        (),
+        many=True,
+        form="FILE",
+    ),
+    Setting("insecure", bool, "Listen beyond this machine although nothing is encrypted.", False),
+    Setting("tls.certificate", Path, "Certificate chain (PEM): every TCP address is encrypted.", form="FILE"),
+    Setting("tls.key", Path, "The certificate's private key (PEM).", form="FILE"),
+    Setting("tls.client_ca", Path, "Callers need a certificate by this authority (PEM): mutual TLS.", form="FILE"),
+    Setting("clients", Path, "Who may call, by token or certificate, and how much; see `plyd token`.", form="FILE"),
+    Setting("limits.searches", int, "Searches of one client at once, waiting ones too.", None, 1, 100_000),
+    Setting("limits.sessions", int, "Open games of one client.", None, 1, 100_000),
+    Setting("limits.move_seconds", float, "Seconds that a search of one client may take.", None, 0.001, 1e6),
+    Setting("limits.requests_per_second", float, "Requests of one client.", None, 0.001, 1e6),
+    Setting("limits.memory_mb", int, "Megabytes that one client's searchers may hold.", None, 1, 1 << 30),
+    Setting("log.level", str, "How much is logged.", "info", choices=("debug", "info", "warning", "error")),
+    Setting(
+        "log.format",
+        str,
+        "auto: human on a terminal, JSON otherwise.",
+        "auto",
+        choices=("auto", "human", "json"),
+    ),
+    Setting("metrics.listen", str, f"{ADDRESS} for Prometheus: /metrics over HTTP.", form="HOST:PORT"),
+    Setting("metrics.insecure", bool, "Let other machines read the metrics, which are never encrypted.", False),
+    Setting("tracing.endpoint", str, "Send OpenTelemetry traces (OTLP over gRPC) there.", form="URL"),
+)
+
+UP = (
+    Setting("up.host", str, "Address of this machine to listen on.", "127.0.0.1", form="HOST", flag="--host"),
+    Setting(
+        "up.base_port",
+        int,
+        "Port of the first engine there is; each further one has the next.",
+        DEFAULT_PORT,
+        1,
+        65000,
+        flag="--base-port",
+    ),
+    Setting("up.web", bool, "The page: every engine in the browser.", True, flag="--web"),
+    Setting(
+        "up.web_port", int, f"Port of the page; by itself, base port + {WEB_PORT}.", None, 1, 65535, flag="--web-port"
+    ),
+    Setting("up.metrics", bool, f"Metrics of each engine, at its port + {METRICS_PORT}.", True, flag="--metrics"),
+)
+
+BY_NAME = {setting.name: setting for setting in SERVE + UP}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a setting is, and who said so."""
+
+    value: Any
+    origin: str
+
+
+class Settings:
+    """Every setting with its value and origin: `settings["tls.key"]`, `settings.origin("tls.key")`."""
+
+    def __init__(self, values: Mapping[str, Value], file: Path | None) -> None:
+        self._values = values
+        self.file = file
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name].value
+
+    def origin(self, name: str) -> str:
+        """Where its value came from."""
+        return self._values[name].origin
+
+
+def gather(flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None) -> Settings:
+    """Every setting: by flag, else by the environment, else by the file, else its default.
+
+    `flags` has those that were given, by name; `file` is the one that a flag names. Raises BadSetting with all that is
+    wrong, a line each.
+    """
+    if file is None and environment.get(FILE_VARIABLE):
+        file = Path(environment[FILE_VARIABLE])
+    values = {setting.name: Value(setting.default, "default") for setting in BY_NAME.values()}
+    faults: list[str] = []
+    if file is not None:
+        for name, value in _flat(_table_of(file)):
+            _put(values, faults, f"{file}: ", name, lambda s, v=value: _placed(s.read(v), file), str(file))
+    for variable, text in environment.items():
+        if variable.startswith(PREFIX) and variable not in CALLERS_VARIABLES | {FILE_VARIABLE}:
+            name = next((s.name for s in BY_NAME.values() if s.variable == variable), "")
+            if not name:
+                faults.append(unknown("environment variable", variable, (s.variable for s in BY_NAME.values())))
+            elif text:
+                _put(values, faults, f"{variable}: ", name, lambda s, t=text: s.read_text(t), variable)
+    for name, value in flags.items():
+        _put(values, faults, "", name, lambda s, v=value: s.read(v), BY_NAME[name].option)
+    if faults:
+        raise BadSetting("\n".join(faults))
+    return Settings(values, file)
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """A message that a name is not known, with the nearest one that is."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, 1, 0.5)
+    return f'unknown {what} "{name}"; ' + (f'did you mean "{near[0]}"?' if near else f"known are {', '.join(names)}")
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """A TOML file's table."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise BadSetting(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadSetting(f"{file} is not UTF-8 text") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BadSetting(f"{file} is not TOML: {error}") from None
+
+
+def _table_of(file: Path) -> dict[str, Any]:
+    table = read_toml(file)
+    sections = {name.partition(".")[0] for name in BY_NAME if "." in name}
+    for name in sections & table.keys():
+        if not isinstance(table[name], dict):
+            raise BadSetting(f"{file}: {name} is {_shown(table[name])}; it is a table, written [{name}]")
+    return table
+
+
+def _flat(table: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{inner}", item) for inner, item in value.items())
+        else:
+            yield key, value
+
+
+def _put(values: dict[str, Value], faults: list[str], where: str, name: str, read: Any, origin: str) -> None:
+    """Take a setting's value, or note what is wrong with it."""
+    if name not in BY_NAME:
+        faults.append(where + unknown("key", name, BY_NAME))
+        return
+    try:
+        values[name] = Value(read(BY_NAME[name]), origin)
+    except BadSetting as error:
+        faults.append(f"{where}{error}")
+
+
+def _placed(value: Any, file: Path) -> Any:
+    """Paths of the file, from its own folder."""
+    if isinstance(value, Path):
+        return file.absolute().parent / value.expanduser()
+    return tuple(_placed(item, file) for item in value) if isinstance(value, tuple) else value
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str | Path) else repr(value)
+    return text if len(text) <= 80 else text[:80] + "..."

@@ -1,0 +1,85 @@
+"""OpenTelemetry traces: a span for each call, and in it one for each wait for a slot and one for each search.
+
+Imported only if traces are wanted; needs the extra `trace`.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from typing import Any
+from urllib.parse import urlsplit
+
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Span, SpanKind, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from plyd.engines import __version__
+from plyd.servers.addresses import BadAddress
+
+FORM = "a tracing endpoint is http://HOST:PORT, https://HOST:PORT or HOST:PORT, where OTLP is spoken over gRPC"
+CONTEXT_KEYS = ("traceparent", "tracestate")
+EXPORT_SECONDS = 2.0  # for a collector to take a batch; a daemon that goes waits no longer than this
+GOOD = ("OK", "CANCELLED")
+
+_present: ContextVar[Span | None] = ContextVar("span", default=None)
+
+
+class Tracing:
+    """Sends spans to a collector, in batches, by a thread of its own; a collector that is away costs only the spans."""
+
+    def __init__(self, endpoint: str) -> None:
+        url = endpoint if "://" in endpoint else f"http://{endpoint}"
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadAddress(f'"{endpoint}" is no place for traces; {FORM}')
+        exporter = OTLPSpanExporter(endpoint=url, insecure=parts.scheme == "http", timeout=EXPORT_SECONDS)
+        resource = Resource.create({SERVICE_NAME: "plyd", SERVICE_VERSION: __version__})
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._tracer = self._provider.get_tracer("plyd", __version__)
+        self._propagator = TraceContextTextMapPropagator()
+
+    def begin(self, name: str, metadata: Iterable[tuple[str, Any]]) -> Span:
+        """The span of a call that begins now, part of the caller's trace if its metadata names one."""
+        carrier = {key: value for key, value in metadata if key in CONTEXT_KEYS}
+        service, _, method = name.partition("/")
+        span = self._tracer.start_span(
+            name,
+            self._propagator.extract(carrier),
+            SpanKind.SERVER,
+            {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
+        )
+        _present.set(span)
+        return span
+
+    def end(self, span: Span, status: str, notes: Mapping[str, Any]) -> None:
+        """The call has ended: what was noted of it becomes attributes."""
+        span.set_attributes({f"plyd.{name}": value for name, value in notes.items()})
+        span.set_attribute("plyd.status", status)
+        if status not in GOOD:
+            span.set_status(StatusCode.ERROR, notes.get("error"))
+        span.end()
+
+    def present(self) -> Span | None:
+        """The span of the call that runs here."""
+        return _present.get()
+
+    def search(self, call: Span, game: str, reason: str, nodes: int, waited_seconds: float, seconds: float) -> None:
+        """A search of a call has just ended, having waited and searched for so long."""
+        ended = time.time_ns()
+        began = ended - int(seconds * 1e9)
+        context = set_span_in_context(call)
+        wait = self._tracer.start_span("wait for a slot", context, start_time=began - int(waited_seconds * 1e9))
+        wait.end(began)
+        facts: dict[str, Any] = {"plyd.game": game, "plyd.stop_reason": reason, "plyd.nodes": nodes}
+        search = self._tracer.start_span("search", context, attributes=facts, start_time=began)
+        if reason == "failed":
+            search.set_status(StatusCode.ERROR)
+        search.end(ended)
+
+    def close(self) -> None:
+        """Send what is left, and end."""
+        self._provider.shutdown()

@@ -1,0 +1,183 @@
+"""What has to hold for any bytes that are said to be weights: a network, a checkpoint, a lab's file.
+
+Nothing of a file of ours is believed before its checksum agrees, so most of these sign what they are given: a header in
+JSON, a line break, and the bytes of the arrays.
+"""
+
+import hashlib
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+
+def signed(data: bytes) -> bytes:
+    """A file with a header and arrays, and the right checksum."""
+    from plyd.models.files import ALIGNMENT, MAGIC
+
+    header, _, rest = data.partition(b"\n")
+    header += b" " * (-(len(MAGIC) + 4 + len(header)) % ALIGNMENT)
+    body = MAGIC + len(header).to_bytes(4, "little") + header + rest
+    return body + hashlib.sha256(body).digest()
+
+
+def unsigned(path: Path) -> bytes:
+    """What `signed` would make the file of."""
+    data = path.read_bytes()[:-32]
+    size = int.from_bytes(data[8:12], "little")
+    return data[12 : 12 + size].rstrip() + b"\n" + data[12 + size :]
+
+
+class Folder:
+    """Files of weights, one at a time, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "weights.plyd"
+        self.copy = folder / "copy.plyd"
+
+    def raw(self, data: bytes) -> None:
+        """Bytes as they are: all but a file of ours is refused."""
+        from plyd.models.errors import BadWeights
+        from plyd.models.files import read_file, write_file
+
+        self.path.write_bytes(data)
+        try:
+            header, arrays, sha256 = read_file(self.path)
+        except BadWeights as error:
+            assert str(self.path) in str(error)
+            return
+        write_file(self.copy, header, arrays)
+        again, same, _ = read_file(self.copy)
+        assert (again, same.keys(), len(sha256)) == (header, arrays.keys(), 64)
+        assert all(same[name].tobytes() == arrays[name].tobytes() for name in arrays)
+
+    def file(self, data: bytes) -> None:
+        """Any header and arrays, rightly signed."""
+        self.raw(signed(data))
+
+    def network(self, data: bytes) -> None:
+        """A packed network is read, or refused before it takes much memory; so is its game looked up."""
+        from plyd.engines.core.errors import BadModel
+        from plyd.engines.registry import files_for
+        from plyd.models.errors import BadWeights
+        from plyd.models.packing import pack, unpack, unpacked
+
+        self.path.write_bytes(signed(data))
+        try:
+            network = unpack(self.path)
+        except BadWeights as error:
+            assert str(self.path) in str(error)
+            network = None
+        try:
+            files_for("2048", [self.path])
+        except BadModel as error:
+            assert str(self.path) in str(error)
+        if network is None:
+            return
+        assert isinstance(network.game, str)
+        assert isinstance(network.variant, str)
+        assert network.counts.dtype == np.int16
+        checkpoint = unpacked(network)
+        assert checkpoint.size == len(network.counts)
+        pack(self.copy, checkpoint, network.step, 1.0, {})
+        assert unpack(self.copy).counts.tolist() == network.counts.tolist()
+
+    def checkpoint(self, data: bytes) -> None:
+        """A checkpoint is read whole, or refused before it takes much memory."""
+        from plyd.models.checkpoint import read_checkpoint, write_checkpoint
+        from plyd.models.errors import BadWeights
+
+        self.path.write_bytes(signed(data))
+        try:
+            checkpoint = read_checkpoint(self.path)
+        except BadWeights as error:
+            assert str(self.path) in str(error)
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert checkpoint.size > 1 << 20 or checkpoint.whole().shape == (checkpoint.size,)
+        write_checkpoint(self.copy, checkpoint)
+        again = read_checkpoint(self.copy)
+        assert again.places.tolist() == checkpoint.places.tolist()
+
+    def lab(self, data: bytes) -> None:
+        """A lab's file is read, and is then the same when it is written and read once more; or refused."""
+        from plyd.models.errors import BadWeights
+        from plyd.models.lab import read_lab, write_lab
+
+        self.path.write_bytes(data)
+        try:
+            checkpoint = read_lab(self.path)
+        except BadWeights as error:
+            assert str(self.path) in str(error)
+            return
+        write_lab(self.copy, checkpoint)
+        assert (read_lab(self.copy).whole() == checkpoint.whole()).all()
+
+    def patterns(self, data: bytes) -> None:
+        """Gomoku's pattern weights are what the kernels index, or are refused."""
+        from plyd.engines.core.errors import BadModel
+        from plyd.engines.gomoku.evaluation import load
+
+        self.path.write_bytes(signed(data))
+        try:
+            weights = load.__wrapped__(self.path)
+        except BadModel as error:
+            assert str(self.path) in str(error)
+            return
+        assert weights.worth.shape == weights.ordering.shape
+
+    def onnx(self, data: bytes) -> None:
+        """A network that ONNX Runtime cannot use is refused in one line."""
+        from plyd.engines.core.errors import BadModel
+        from plyd.engines.gomoku.inference import load_network
+
+        self.path.write_bytes(signed(data))
+        try:
+            load_network(self.path)
+        except BadModel as error:
+            assert str(self.path) in str(error)
+
+    def games(self, data: bytes) -> None:
+        """A file of Gomoku games is read or refused."""
+        from plyd.engines.core.errors import BadPosition
+        from plyd.engines.gomoku.records import read_records
+
+        self.path.write_bytes(data)
+        try:
+            for record in read_records(self.path):
+                assert json.loads(record.text())["size"] == record.size
+        except BadPosition as error:
+            assert str(self.path) in str(error)
+
+
+def tiny_network(folder: Path) -> bytes:
+    """A packed network of 16 weights."""
+    from plyd.models.packing import pack
+
+    pack(folder / "tiny.plyd", _checkpoint(), 0.5, 1.0, {"trained": {"games": 3}})
+    return unsigned(folder / "tiny.plyd")
+
+
+def tiny_checkpoint(folder: Path) -> bytes:
+    """A checkpoint of the same."""
+    from plyd.models.checkpoint import write_checkpoint
+
+    write_checkpoint(folder / "tiny.plyd", _checkpoint())
+    return unsigned(folder / "tiny.plyd")
+
+
+def tiny_lab() -> bytes:
+    """A lab's file of two patterns."""
+    table = np.arange(16, dtype="<f4").tobytes()
+    parts = [(len(name).to_bytes(4, "little") + name) for name in (b"1-tuple pattern 3", b"1-tuple pattern 0")]
+    size = (16).to_bytes(8, "little")
+    return (2).to_bytes(8, "little") + b"".join(part + size + table for part in parts)
+
+
+def _checkpoint():
+    from plyd.models.checkpoint import Checkpoint
+
+    places, weights = np.array([1, 5, 9], np.uint32), np.array([2.0, -3.5, 400.0], np.float32)
+    return Checkpoint("2048", "classic", "3", 16, 1.0, places, weights, np.ones((3, 2), np.float32))

@@ -1,0 +1,290 @@
+"""What has to hold for any lines of the text protocols, messages of the page, and files of games."""
+
+import asyncio
+import io
+import json
+import re
+
+from tests.fuzz.notation import text_of
+
+REPLY = re.compile(
+    r"OK|SWAP|ERROR .+|UNKNOWN .+|MESSAGE .+|DEBUG .+|name=.+|\d+,\d+( \d+,\d+ \d+,\d+)?", re.ASCII | re.DOTALL
+)
+ARENA_REPLY = re.compile(r"match \S+ (play|evil) (ready|move [0-9a-f]{1,8})\n")
+
+
+class LeastBrain:
+    """An engine whose move is the first legal one, and which remembers questions that nobody could answer."""
+
+    def __init__(self):
+        from plyd.v1 import engine_pb2
+
+        self.trouble = ""
+        self.faults: list[Exception] = []
+        self.known = {
+            "threads": engine_pb2.Option(name="threads", default_value="0", minimum=0, maximum=64),
+            "memory": engine_pb2.Option(name="memory", default_value="256", minimum=8, maximum=65536),
+        }
+
+    async def ready(self, options):
+        await asyncio.sleep(0)
+
+    async def search(self, question, end, late, told):
+        from plyd.engines.core.errors import BadInput
+
+        await asyncio.sleep(0)
+        try:
+            told(self._report(question, end))
+        except BadInput:  # a five stands on the board already
+            raise
+        except Exception as error:
+            self.faults.append(error)
+            raise
+
+    def _report(self, question, end):
+        from plyd.clients.core import go_command
+        from plyd.engines.gomoku.rules import RULES
+        from plyd.v1 import search_pb2
+
+        left = max(end - asyncio.get_running_loop().time(), 0.0)
+        go_command({"seconds": left, "nodes": question.nodes, "depth": question.depth}, ponder=False)
+        for name, text in question.options.items():
+            assert self.known[name].minimum <= int(text) <= self.known[name].maximum, (name, text)
+        rules = RULES[question.variant]
+        position = rules.parse(question.setup.start)
+        for move in question.setup.moves:
+            position = rules.play(position, move).position
+        moves = [move.text for move in rules.legal_moves(position)[:1]]
+        lines = [search_pb2.Line(moves=moves)] if moves else []
+        move = moves[0] if moves else None
+        return search_pb2.Report(final=True, move=move, nodes=5, depth=2, elapsed_us=7, lines=lines)
+
+    async def stop(self):
+        await asyncio.sleep(0)
+
+    async def close(self):
+        pass
+
+
+class Manager:
+    """Says lines to a Gomocup bridge and checks each answer, all in one event loop."""
+
+    def __init__(self):
+        self._loop = asyncio.new_event_loop()
+
+    def check(self, data: bytes) -> None:
+        """Every line is obeyed, refused in one line, or passed over; afterwards a new game can begin."""
+        self._loop.run_until_complete(self._talk(data))
+
+    async def _talk(self, data: bytes) -> None:
+        from plyd.clients.gomocup_bridge import Bridge
+
+        said: list[str] = []
+        brain = LeastBrain()
+        bridge = Bridge(brain, said.append, 100, {})
+        for line in [*data.split(b"\n")[:30], b"START 6", b"BEGIN"]:
+            await bridge.obey(line.decode("ascii", "replace").strip(), self._loop.time())
+            for _ in range(4):
+                await asyncio.sleep(0)
+            assert not brain.faults, (line, brain.faults)
+        if bridge._thinking:
+            await bridge._thinking
+        await bridge.close()
+        for reply in said:
+            assert REPLY.fullmatch(reply), reply
+            assert reply.isascii(), reply
+            assert "\n" not in reply, reply
+        assert "OK" in said
+
+
+def check_gomocup_words(data: bytes) -> None:
+    """Points and lists of stones are read or refused, and a board that was read can be asked about."""
+    from plyd.clients.gomocup_table import Table, Wrong
+    from plyd.clients.gomocup_words import POINT, STONE, Listing, one_line, point_of, quoted
+    from plyd.engines.core.errors import BadInput
+    from plyd.engines.gomoku.rules import FREESTYLE
+
+    first, *lines = data.decode("ascii", "replace").split("\n")
+    size = 5 + len(first) % 16
+    table = Table(size)
+    try:
+        table.check_empty(point_of("TURN", first))
+    except Wrong as error:
+        assert one_line(str(error)).isascii()
+    assert quoted(first).isprintable()
+    listing = Listing("BOARD", STONE if len(data) % 2 else POINT, size)
+    for line in lines:
+        listing.add(line.strip())
+    table.set_up(listing.stones)
+    assert table.stones() == listing.stones
+    for point in listing.stones:
+        assert table.point_of(table.move_to(point)) == point
+    start, moves = table.setup()
+    try:
+        position = FREESTYLE.parse(start)
+        for move in moves:
+            position = FREESTYLE.play(position, move).position
+    except BadInput as error:
+        assert "five" in str(error) or "over" in str(error)  # a manager may set up what no game can be
+        return
+    assert len(listing.stones) == size * size - position.count(".")
+
+
+def check_arena(data: bytes) -> None:
+    """Every line of a referee is answered in one line, told to be wrong, or passed over."""
+    from plyd.clients.arena import VARIANTS, Arena, Side
+
+    class Adviser:
+        def slide(self, replay):
+            return replay.slides()[0]
+
+        def drop(self, replay, index):
+            return index << 4 | replay.empty()[0]
+
+    out, errors = io.StringIO(), io.StringIO()
+    Arena(Side("plyd", Adviser(), VARIANTS["hard"], seed=1), out, errors).run(text_of(data).split("\n")[:60])
+    for reply in out.getvalue().splitlines(keepends=True) if "\x85" not in text_of(data) else ():
+        assert ARENA_REPLY.fullmatch(reply) or not reply.isprintable(), reply
+
+
+def check_solve_lines(data: bytes) -> None:
+    """Lines come out whole, however they are cut on their way, and one without end does not fill the memory."""
+    from plyd.clients.solve import LONGEST_LINE, Lines
+
+    lines, out = Lines(), b""
+    pieces = [data[i : i + 7] for i in range(0, len(data), 7)] if data[:1] != b"L" else [data, b"y" * 9000, b"\n"]
+    for piece in pieces:
+        whole = lines.add(piece)
+        assert not whole or whole.endswith(b"\n")
+        assert len(lines.rest) <= LONGEST_LINE + 5
+        out += whole
+    if data[:1] != b"L":
+        assert out + lines.rest == data
+
+
+def check_page(data: bytes) -> None:
+    """A page's message is a request whose every field is of its kind, or is refused; so is a record to be written."""
+    from plyd.clients.core import limits_of
+    from plyd.clients.errors import InvalidRequest
+    from plyd.clients.web.words import Request, error_words, record_of
+
+    text = text_of(data)
+    try:
+        request = Request(text)
+    except InvalidRequest as error:
+        json.dumps(error_words(error))
+        request = None
+    readers = ("position", "moves", "seconds", "question") if request else ()
+    for reader in (*readers, "flag", "whole"):
+        try:
+            if request is None:
+                break
+            value = getattr(request, reader)(*{"flag": ["chance"], "whole": ["nodes", 1, 1 << 40]}.get(reader, []))
+        except InvalidRequest as error:
+            json.dumps(error_words(error))
+            continue
+        if reader == "question":
+            wish = {"seconds": value.seconds, "nodes": value.nodes, "depth": value.depth}
+            limits_of(wish, wish.keys()).SerializeToString()
+            value.position.SerializeToString()
+    try:
+        check_written(*record_of(data))
+    except InvalidRequest as error:
+        json.dumps(error_words(error))
+
+
+def check_written(record, form: str) -> None:
+    """A record that can be written is read as it was."""
+    from plyd.clients.web.records import read, write
+
+    name, _, data = write(record, form)
+    again = read(name, data)
+    assert (again.game, again.moves) == (record.game, record.moves)
+    assert again == read(name, write(again, form)[2])
+
+
+def check_game_file(file_name: str, data: bytes) -> None:
+    """A file of a game is read or refused; what was read can be written, and is then read as it was."""
+    from plyd.clients.errors import InvalidRequest
+    from plyd.clients.web.records import FORMATS, read, write
+
+    try:
+        record = read(file_name, data)
+    except InvalidRequest as error:
+        assert str(error)
+        return
+    for form in FORMATS[record.game]:
+        try:
+            name, _, written = write(record, form)
+        except InvalidRequest as error:
+            assert form != "text", repr(error)  # which can hold any game
+            continue
+        again = read(name, written)
+        assert again.moves == record.moves
+        assert again == read(name, write(again, form)[2])
+
+
+def check_course_record(data: bytes) -> None:
+    """A record file is judged or refused, and is the same file when what was read of it is written."""
+    from plyd.clients.records import BadRecord, Finished, Judge, pack_records, read_records_from
+
+    judge = Judge()
+    try:
+        records = list(read_records_from(io.BytesIO(data), len(data)))
+        games = [judge.replay(*record) for record in records]
+    except BadRecord as error:
+        assert str(error)
+        return
+    assert judge.summary()
+    kept = [Finished(0, 0, 0, start, end, actions) for actions, start, end in records]
+    assert pack_records(kept) == data
+    assert all(game.points >= 0 for game in games)
+
+
+def check_saved_match(data: bytes) -> None:
+    """A line of a match's file is a game that can be counted, or none."""
+    from plyd.clients.scorebook import Tally, played_of
+
+    for line in text_of(data).split("\n")[:20]:
+        try:
+            played = played_of(line)
+        except ValueError:
+            continue
+        assert played_of(json.dumps(played.as_json())) == played
+        tally = Tally()
+        tally.add(played)
+        assert sum(tally.pairs()) <= 1
+        assert tally.games() == [played]
+
+
+def check_openings(folder, data: bytes) -> None:
+    """A file of openings is read or refused."""
+    from plyd.clients.contender import BadMatch
+    from plyd.clients.errors import InvalidRequest
+    from plyd.clients.openings import listed
+    from plyd.engines.connect4.rules import RULES
+    from plyd.engines.core.errors import BadInput
+    from plyd.v1 import position_pb2
+
+    class Rulebook:
+        def inspect(self, start, moves):
+            try:
+                position = RULES.parse(start) if start else RULES.start()
+                for move in moves:
+                    position = RULES.play(position, move).position
+            except BadInput as error:
+                raise InvalidRequest(str(error)) from None
+            is_on = RULES.to_move(position) is not None
+            outcome = position_pb2.OUTCOME_ONGOING if is_on else position_pb2.OUTCOME_DRAW
+            place = {"start": RULES.text(position)}
+            return position_pb2.State(text=RULES.text(position), outcome=outcome, to_move=1, position=place)
+
+    path = folder / "openings.txt"
+    path.write_bytes(data)
+    try:
+        openings = listed(Rulebook(), path)
+    except BadMatch as error:
+        assert str(error)
+        return
+    assert openings
+    assert all(RULES.text(RULES.parse(opening.text)) == opening.text for opening in openings)
