@@ -6,7 +6,7 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,11 +16,11 @@ from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import EngineError, Overloaded, ShuttingDown
 from plyd.servers import log as log_lines
 from plyd.servers.allowance import Client
-from plyd.servers.decoding import readable
 from plyd.servers.messages import read_record
 from plyd.servers.record import Record
 from plyd.servers.runtime import Runtime
 from plyd.servers.status import status_code, status_message, trailing_details
+from plyd.servers.switchboard import Metadata, metadata, readable
 from plyd.v1 import position_pb2
 
 log = logging.getLogger("plyd.request")
@@ -42,12 +42,15 @@ def note(**facts: Any) -> None:
     log_lines.notes.get().update(facts)
 
 
-def request_id(metadata: Iterable[tuple[str, Any]]) -> tuple[str, bool]:
+def request_id(metadata: Metadata) -> tuple[str, bool]:
     """The id that the caller gave a call, if it can stand in a log as it is, else a new one; and whether it asked."""
-    given = next((value for key, value in metadata if key == REQUEST_ID), None)
-    if given and len(given) <= LONGEST_ID and given.isascii() and given.isprintable():
-        return str(given), True
-    return f"{_process}-{next(_numbers):x}", given is not None
+    is_wanted = False
+    for key, value in metadata:
+        if key == REQUEST_ID:
+            if 0 < len(value) <= LONGEST_ID and value.isascii() and value.isprintable():
+                return str(value), True
+            is_wanted = True
+    return f"{_process}-{next(_numbers)}", is_wanted
 
 
 def caller() -> Client:
@@ -65,20 +68,19 @@ def answered(method: Handler) -> Handler:
         runtime: Runtime = servicer.runtime
         metrics, tracing = runtime.observer.metrics, runtime.observer.tracing
         began = time.perf_counter()
-        metadata = context.invocation_metadata() or ()
-        number, is_wanted = request_id(metadata)
+        sent = metadata.get()
+        number, is_wanted = request_id(sent)
         notes: dict[str, Any] = {"request_id": number}
         log_lines.notes.set(notes)
-        trailer = ((REQUEST_ID, number),)
         if is_wanted:  # else it would cost every call a twentieth more
-            context.set_trailing_metadata(trailer)
-        span = tracing.begin(full_name, metadata) if tracing else None
+            context.set_trailing_metadata(((REQUEST_ID, number),))
+        span = tracing.begin(full_name, sent) if tracing else None
         status = "OK"
         runtime.call_begins()
         try:
             if runtime.draining.is_set():
                 raise ShuttingDown("the daemon is shutting down")
-            client = runtime.gate.admit(context)
+            client = runtime.gate.admit(sent, context)
             _client.set(client)
             if client.is_known:
                 notes["client"] = client.name
@@ -91,11 +93,11 @@ def answered(method: Handler) -> Handler:
             status, notes["error"] = status_code(error).name, str(error)
             if isinstance(error, Overloaded):
                 metrics.shed(error.reason)
-            await context.abort(status_code(error), str(error), trailer + trailing_details(error))
+            await context.abort(status_code(error), str(error), ((REQUEST_ID, number), *trailing_details(error)))
         except Exception as error:
             status = "INTERNAL"
             log.exception("%s failed", name)
-            await context.abort(grpc.StatusCode.INTERNAL, status_message(error), trailer)
+            await context.abort(grpc.StatusCode.INTERNAL, status_message(error), ((REQUEST_ID, number),))
         finally:
             seconds = time.perf_counter() - began
             metrics.call_ended(name, status, notes.get("client", ""), seconds)

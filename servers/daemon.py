@@ -18,7 +18,6 @@ from grpc_reflection.v1alpha import reflection
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import EngineError
 from plyd.servers.addresses import Address, BadAddress, clear_path, refuse_if_taken
-from plyd.servers.decoding import Forgiving
 from plyd.servers.engine_service import EngineService
 from plyd.servers.gate import Gate
 from plyd.servers.log import announce
@@ -27,6 +26,7 @@ from plyd.servers.plan import Plan
 from plyd.servers.rules_service import RulesService
 from plyd.servers.runtime import Capacity, Runtime
 from plyd.servers.settings import BadSetting
+from plyd.servers.switchboard import Switchboard
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2, rules_pb2_grpc
 
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ class Daemon:
                 ("grpc.keepalive_permit_without_calls", 1),
             ]
         )
-        server: Any = Forgiving(self._server)
-        engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), server)
-        rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), server)
+        switchboard: Any = Switchboard()
+        engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), switchboard)
+        rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), switchboard)
+        self._server.add_generic_rpc_handlers((switchboard,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)

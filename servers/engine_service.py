@@ -20,15 +20,15 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
-        self._described: dict[str, engine_pb2.DescribeResponse] = {}  # by the game asked for
+        self._described: dict[str, bytes] = {}  # answers, by the game asked for
 
     @answered
-    async def Describe(self, request: engine_pb2.DescribeRequest, context: Any) -> engine_pb2.DescribeResponse:  # noqa: ARG002
+    async def Describe(self, request: engine_pb2.DescribeRequest, context: Any) -> bytes:  # noqa: ARG002
         """Who answers here."""
         if request.game:
             find_engine(self.runtime.engines, request.game)
         if request.game not in self._described:
-            self._described[request.game] = self._describe(request.game)
+            self._described[request.game] = self._describe(request.game).SerializeToString()
         return self._described[request.game]
 
     def _describe(self, game: str) -> engine_pb2.DescribeResponse:

@@ -65,13 +65,13 @@ class Gate:
         self._entries, self._known = entries, known
         return len(entries)
 
-    def admit(self, context: Any) -> Client:
+    def admit(self, metadata: Sequence[tuple[str, Any]], context: Any) -> Client:
         """The client that makes a call; NotAllowed if there is a file of clients and it is not in it."""
         if self.is_open:
             return self._nobody
         if self._file is None:
             return self._stranger(host_of(context.peer()))
-        entry = self._by_token(context.invocation_metadata() or ()) or self._by_certificate(context.auth_context())
+        entry = self._by_token(metadata) or self._by_certificate(context.auth_context())
         if entry is None:
             raise NotAllowed("this daemon wants a token it knows, as metadata 'authorization: Bearer TOKEN'")
         return self._known[entry.name]

@@ -9,14 +9,17 @@ import select
 import stat
 import sys
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TextIO
 
-MOST_KEPT = 64  # calls not yet logged
+MOST_KEPT = 256  # calls not yet logged
 KEPT_SECONDS = 0.05
 NO_NOTES: dict[str, Any] = {}
 notes: ContextVar[dict[str, Any]] = ContextVar("notes", default=NO_NOTES)  # what is known of the present call
-encode = json.JSONEncoder(default=str, check_circular=False).encode  # json.dumps would make an encoder for each line
+encode = json.JSONEncoder(default=str).encode
+quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
+ENCODERS: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: repr}  # of what calls are noted with
 
 
 def set_up(level: str, form: str) -> None:
@@ -134,18 +137,27 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as JSON."""
         if calls := calls_of(record):
-            return "\n".join(self._line(call.ended, "info", record.name, "request", call.facts()) for call in calls)
+            return "\n".join(map(self._call, calls))
         facts = facts_of(record)
         if record.exc_info:
             facts = {**facts, "traceback": self.formatException(record.exc_info)}
-        return self._line(record.created, record.levelname.lower(), record.name, record.getMessage(), facts)
+        line = {"time": self._time(record.created), "level": record.levelname.lower(), "logger": record.name}
+        return encode({**line, "message": record.getMessage(), **facts})
 
-    def _line(self, created: float, level: str, logger: str, message: str, facts: dict[str, Any]) -> str:
+    def _call(self, call: Call) -> str:
+        """The line of a call, written out: there are so many of them."""
+        notes = [f', "{name}": {ENCODERS.get(type(value), encode)(value)}' for name, value in call.notes.items()]
+        return (
+            f'{{"time": "{self._time(call.ended)}", "level": "info", "logger": "plyd.request", "message": "request", '
+            f'"method": "{call.method}", "status": "{call.status}", "ms": {call.seconds * 1000:.3f}, '
+            f'"peer": {quoted(call.peer)}{"".join(notes)}}}'
+        )
+
+    def _time(self, created: float) -> str:
         second = int(created)
         if second != self._second:  # most lines come in the same second as the one before
             self._second, self._stamp = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        stamp = f"{self._stamp}.{int(created % 1 * 1000):03d}Z"
-        return encode({"time": stamp, "level": level, "logger": logger, "message": message, **facts})
+        return f"{self._stamp}.{int(created % 1 * 1000):03d}Z"
 
 
 class HumanFormatter(logging.Formatter):

@@ -53,6 +53,12 @@ def test_a_broken_promise_is_status_1(capsys, value, status):
     assert told.err == "wrong: 2 + 2 = 5\n"
 
 
+def test_bounds_of_a_ratio_hold_it_and_are_wide_if_rounds_differ():
+    assert rate.bounds([(90, 100)] * 10) == (0.9, 0.9)
+    low, high = rate.bounds([(80, 100), (100, 100)] * 10)
+    assert 0.8 < low < 0.87 < 0.9 < 0.93 < high < 1
+
+
 def test_growth_is_that_of_means_after_the_warm_up():
     hour = [(10.0 * i, 200 if i < 30 else 1000, 0) for i in range(361)]  # warm after five minutes
     assert soak.growth(hour) == 0
@@ -111,8 +117,8 @@ def test_values_that_are_not_right_are_seen_before_the_load_begins(monkeypatch):
 
 def test_a_rate_is_told_beside_that_of_an_echo():
     found = told(stress("rate", "--rounds", 1, "--seconds", 0.5, "--processes", 2, "--callers", 4, "--json"))
-    assert found["Search, 4 callers, median"] > 10
-    assert 0 < found["Search, share of the echo's rate, median"] < 3
+    assert found["Describe, 4 callers"] > 10
+    assert 0 < found["Describe, share of the echo's rate"] < 3
 
 
 @pytest.mark.parametrize(
