@@ -56,16 +56,7 @@ class Daemon:
         self.runtime = Runtime(engines, capacity, gate, tracing)
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
-        self._server = grpc.aio.server(
-            options=[
-                ("grpc.max_receive_message_length", capacity.max_message_bytes),
-                ("grpc.so_reuseport", 0),  # two daemons on one port is a mistake, not a feature
-                ("grpc.keepalive_time_ms", 30_000),  # notice callers who vanished without a word
-                ("grpc.keepalive_timeout_ms", 10_000),
-                ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
-                ("grpc.keepalive_permit_without_calls", 1),
-            ]
-        )
+        self._server = grpc.aio.server(options=_options(capacity))
         switchboard: Any = Switchboard()
         engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), switchboard)
         rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), switchboard)
@@ -137,6 +128,21 @@ class Daemon:
     async def _tell_health(self, status: int) -> None:
         for service in ("", *SERVICES):
             await self._health.set(service, status)
+
+
+def _options(capacity: Capacity) -> list[tuple[str, int]]:
+    """What gRPC is to do otherwise than by itself."""
+    options = [
+        ("grpc.max_receive_message_length", capacity.max_message_bytes),
+        ("grpc.so_reuseport", 0),  # two daemons on one port is a mistake, not a feature
+        ("grpc.keepalive_time_ms", 30_000),  # notice callers who vanished without a word
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+    ]
+    if capacity.connection_seconds is not None:
+        options.append(("grpc.max_connection_age_ms", min(round(capacity.connection_seconds * 1000), 2**31 - 1)))
+    return options
 
 
 async def run(plan: Plan, *, with_stdin: bool = False) -> int:

@@ -40,6 +40,7 @@ def make_plan(settings: Settings) -> Plan:
             queue_size=settings["queue"],
             max_sessions=settings["sessions"],
             memory_mb=settings["memory_mb"] or usable_megabytes() * 3 // 4,
+            connection_seconds=settings["connection_seconds"],
         ),
         addresses=addresses,
         gate=Gate(settings["clients"], everybody),

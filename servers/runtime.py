@@ -28,6 +28,7 @@ class Capacity:
     queue_size: int = 64
     max_sessions: int = 256
     memory_mb: int | None = None  # that all searchers together may hold
+    connection_seconds: float | None = None  # that a connection may take before it has to begin anew
     max_batch_bytes: int = 1 << 19  # even if each line is malformed, the answer is below the 4 MiB of a stock client
     max_message_bytes: int = 4 << 20
 

@@ -124,6 +124,14 @@ SERVE = (
         1 << 30,
     ),
     Setting(
+        "connection_seconds",
+        float,
+        "After that a connection is asked to begin anew, once its calls are over; by itself, never.",
+        None,
+        1,
+        1e6,
+    ),
+    Setting(
         "model",
         Path,
         "Play by this packed network, not the one that ships for its game and variant.",

@@ -1,11 +1,17 @@
-"""Certificates: read and checked before gRPC sees them, which would not say what is wrong."""
+"""Certificates: read and checked before gRPC sees them, which would not say what is wrong; and again on each change."""
 
+import logging
+import os
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 
 from plyd.servers.settings import BadSetting
+
+log = logging.getLogger("plyd.daemon")
 
 
 def credentials(
@@ -21,12 +27,60 @@ def credentials(
     if certificate is None or key is None:
         have, lack = ("tls.key", "tls.certificate") if certificate is None else ("tls.certificate", "tls.key")
         raise BadSetting(f"{have} is set without {lack}; TLS needs both")
-    chain, secret = _bytes_of("tls.certificate", certificate), _bytes_of("tls.key", key)
-    roots = None if client_ca is None else _bytes_of("tls.client_ca", client_ca)
-    _check_pair(certificate, key)
-    if client_ca is not None:
-        _check_authority(client_ca)
-    return grpc.ssl_server_credentials([(secret, chain)], roots, require_client_auth=roots is not None)
+    files = Files(certificate, key, client_ca)
+    renewal: Any = Renewal(files)  # that it may give None is documented, but not known to grpc's types
+    return grpc.dynamic_ssl_server_credentials(files.configuration(), renewal, client_ca is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where a daemon's certificate and what belongs to it are."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None
+
+    def configuration(self) -> grpc.ServerCertificateConfiguration:
+        """What is in them, for gRPC; BadSetting if something is wrong with it."""
+        chain, secret = _bytes_of("tls.certificate", self.certificate), _bytes_of("tls.key", self.key)
+        roots = None if self.client_ca is None else _bytes_of("tls.client_ca", self.client_ca)
+        _check_pair(self.certificate, self.key)
+        if self.client_ca is not None:
+            _check_authority(self.client_ca)
+        return grpc.ssl_server_certificate_configuration([(secret, chain)], roots)
+
+    def stamp(self) -> tuple[object, ...]:
+        """Something that changes when one of them does."""
+        paths = (self.certificate, self.key, *([self.client_ca] if self.client_ca else []))
+        try:
+            return tuple((it.st_mtime_ns, it.st_size, it.st_ino) for it in map(os.stat, paths))
+        except OSError as error:
+            return (str(error),)
+
+
+class Renewal:
+    """Called by gRPC before each handshake: the new configuration if the files have changed, None if they have not.
+
+    Files that are wrong, or changed only in part, are told of and change nothing: connections are encrypted as before.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._stamp = files.stamp()
+
+    def __call__(self) -> grpc.ServerCertificateConfiguration | None:
+        """What has changed."""
+        stamp = self._files.stamp()
+        if stamp == self._stamp:
+            return None
+        self._stamp = stamp
+        try:
+            configuration = self._files.configuration()
+        except BadSetting as error:
+            log.error("the certificate stays as it was: %s", error)
+            return None
+        log.info("new connections get the new certificate of %s", self._files.certificate)
+        return configuration
 
 
 def _bytes_of(name: str, path: Path) -> bytes:

@@ -207,6 +207,17 @@ def test_a_daemon_killed_in_mid_search_can_be_started_again_in_the_same_place(se
             assert caller.engine.Search(search_request(START), timeout=SOON).report.final
 
 
+def test_connections_begin_anew_after_a_while_and_cost_no_call_and_no_game(serve):
+    process = serve("--listen", "127.0.0.1:0", "--connection-seconds", "1")
+
+    def connections():
+        return {line["peer"] for line in process.requests() if line["method"] == "Search"}
+
+    with EngineClient(*process.addresses(), retry_seconds=0) as engine, engine.play(START) as game:
+        until(lambda: engine.search(START).final and len(connections()) >= 3, 30)
+        assert game.best(nodes=1).final
+
+
 # --- Other ways to go -------------------------------------------------------------------------------------------------
 
 

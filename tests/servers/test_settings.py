@@ -104,7 +104,7 @@ def test_paths_of_the_file_start_at_its_folder(written):
     [
         ("slot = 2", 'unknown key "slot"; did you mean "slots"?'),
         ("[tls]\nkeys = 'k'", 'unknown key "tls.keys"; did you mean "tls.key"?'),
-        ("zzzzzzzz = 1", 'unknown key "zzzzzzzz"; known are clients, games,'),
+        ("zzzzzzzz = 1", 'unknown key "zzzzzzzz"; known are clients, connection_seconds, games,'),
         ("slots = 0", "slots is 0; allowed is a whole number from 1 to 1024"),
         ("slots = 1.0", "slots is 1.0; allowed is a whole number"),
         ("slots = true", "slots is True; allowed is a whole number"),

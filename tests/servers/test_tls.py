@@ -1,5 +1,7 @@
 """Encrypted daemons, as processes and over real sockets: who believes whom, and what is wrong with certificates."""
 
+import shutil
+import ssl
 import subprocess
 import sys
 
@@ -13,7 +15,7 @@ from plyd.servers import tls
 from plyd.servers.settings import BadSetting
 from plyd.v1 import engine_pb2
 from tests.servers.certificates import make_authority, make_certificate, openssl
-from tests.servers.daemons import Caller
+from tests.servers.daemons import Caller, until
 
 OPENING = "b 2 2 0 0 0 0"
 
@@ -123,6 +125,37 @@ def test_bad_certificates(folder, certificate, key, authority, message):
     paths = [None if name is None else folder / name for name in (certificate, key, authority)]
     with pytest.raises(BadSetting, match=message):
         tls.credentials(*paths)
+
+
+def told_certificate(address, folder):
+    """What the daemon shows who connects now."""
+    host, port = address.rsplit(":", 1)
+    return ssl.get_server_certificate((host, int(port)), ca_certs=str(folder / "ca.pem"), timeout=10)
+
+
+def test_a_new_certificate_is_shown_to_whoever_connects_and_the_others_stay(serve, folder, tmp_path):
+    for suffix in ("pem", "key"):
+        shutil.copy(folder / f"server.{suffix}", tmp_path / f"it.{suffix}")
+    words = ("--tls-certificate", str(tmp_path / "it.pem"), "--tls-key", str(tmp_path / "it.key"))
+    process = serve("--listen", "127.0.0.1:0", *words)
+    [address] = process.addresses()
+    with client(address, folder) as engine, engine.play(OPENING) as game:
+        first = told_certificate(address, folder)
+        assert first.split() == (folder / "server.pem").read_text().split()
+
+        shutil.copy(folder / "gui.pem", tmp_path / "it.pem")  # its key is not there yet
+        assert told_certificate(address, folder) == first
+        until(lambda: "the certificate stays as it was: tls.key" in process.said())
+
+        shutil.copy(folder / "gui.key", tmp_path / "it.key")
+        assert told_certificate(address, folder).split() == (folder / "gui.pem").read_text().split()
+        with client(address, folder) as newcomer:
+            assert newcomer.search(OPENING).move == "right"
+        assert game.best(nodes=1).move == "right"
+
+        (tmp_path / "it.key").unlink()
+        assert told_certificate(address, folder).split() == (folder / "gui.pem").read_text().split()
+        until(lambda: "the certificate stays as it was: cannot read tls.key" in process.said())
 
 
 def test_other_machines_are_let_in_by_tls(serve, folder):
