@@ -243,10 +243,11 @@ def test_a_link_restores_the_position_elsewhere(visit):
         eventually(page, "!app.isBusy && app.game.moves.at(-1) === arg.move", move=str(column + 1))
     page.wait_for_function("() => location.hash.endsWith('moves=4.4.5')")
     link = page.evaluate("location.hash")
-    other = visit(link=link)
-    eventually(other, "app.game.game === 'connect4'")
-    assert state_of(other)["position"]["moves"] == ["4", "4", "5"]
-    assert other.locator("[data-stone=x]").count() == 2
+    for written in (link, link.replace("4.4.5", "4+4+5"), link.replace("4.4.5", "4, 4, 5")):  # people write them, too
+        other = visit(link=written)
+        eventually(other, "app.game.game === 'connect4'")
+        assert state_of(other)["position"]["moves"] == ["4", "4", "5"]
+        assert other.locator("[data-stone=x]").count() == 2
 
 
 def test_a_hint_tells_a_move_and_changes_nothing(visit):

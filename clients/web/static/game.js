@@ -135,7 +135,7 @@ export function fromLink(hash) {
     game,
     variant: words.get("variant") ?? "",
     start: words.get("start") ?? "",
-    moves: moves ? moves.split(".") : [],
+    moves: moves?.split(/[.,\s]+/).filter(Boolean) ?? [],
     points: Number.isFinite(points) ? points : 0,
   };
 }
