@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -320,8 +319,6 @@ def test_a_daemon_told_to_go_while_it_is_overloaded_answers_or_refuses_everybody
 
 @pytest.mark.slow
 def test_a_daemon_killed_again_and_again_costs_clients_that_retry_nothing():
-    if not shutil.which("plyd"):
-        pytest.skip("plyd is not installed")
     command = [*PLYD, "stress", "kill", "--minutes", "0.7", "--every", "14", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
