@@ -40,7 +40,7 @@ def check(file: Path | None) -> None:
     from plyd.servers import tls
     from plyd.servers.addresses import BadAddress
     from plyd.servers.gate import read_clients
-    from plyd.servers.plan import read_addresses, read_metrics_address
+    from plyd.servers.plan import read_addresses, read_metrics_address, read_tracing_endpoint
 
     try:
         settings = gather({}, os.environ, file)
@@ -52,6 +52,7 @@ def check(file: Path | None) -> None:
         lambda: [registry.files_for(game, settings["model"]) for game in registry.ENGINES],
         lambda: read_addresses(settings),
         lambda: read_metrics_address(settings),
+        lambda: read_tracing_endpoint(settings),
         lambda: tls.credentials(settings["tls.certificate"], settings["tls.key"], settings["tls.client_ca"]),
         lambda: settings["clients"] and read_clients(settings["clients"]),
     ):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import grpc
 
@@ -46,7 +47,7 @@ def make_plan(settings: Settings) -> Plan:
         gate=Gate(settings["clients"], everybody),
         credentials=tls.credentials(settings["tls.certificate"], settings["tls.key"], settings["tls.client_ca"]),
         metrics=read_metrics_address(settings),
-        tracing=settings["tracing.endpoint"] or None,
+        tracing=read_tracing_endpoint(settings),
     )
 
 
@@ -75,3 +76,22 @@ def read_metrics_address(settings: Settings) -> Address | None:
             f"{address} can be reached from other machines, and metrics are for all; say --metrics-insecure to allow it"
         )
     return address
+
+
+def read_tracing_endpoint(settings: Settings) -> str | None:
+    """The URL that traces are sent to, if any."""
+    text = settings["tracing.endpoint"]
+    if not text:
+        return None
+    url = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, brackets that do not close
+        is_good = False
+    if not is_good:
+        raise BadAddress(
+            f'tracing.endpoint is "{text}"; allowed is http://HOST:PORT, https://HOST:PORT or HOST:PORT, '
+            "where OTLP is spoken over gRPC"
+        )
+    return url

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
-from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
@@ -17,9 +16,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from plyd.engines import __version__
-from plyd.servers.addresses import BadAddress
 
-FORM = "a tracing endpoint is http://HOST:PORT, https://HOST:PORT or HOST:PORT, where OTLP is spoken over gRPC"
 CONTEXT_KEYS = ("traceparent", "tracestate")
 EXPORT_SECONDS = 2.0  # for a collector to take a batch; a daemon that goes waits no longer than this
 GOOD = ("OK", "CANCELLED")
@@ -30,12 +27,8 @@ _present: ContextVar[Span | None] = ContextVar("span", default=None)
 class Tracing:
     """Sends spans to a collector, in batches, by a thread of its own; a collector that is away costs only the spans."""
 
-    def __init__(self, endpoint: str) -> None:
-        url = endpoint if "://" in endpoint else f"http://{endpoint}"
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadAddress(f'"{endpoint}" is no place for traces; {FORM}')
-        exporter = OTLPSpanExporter(endpoint=url, insecure=parts.scheme == "http", timeout=EXPORT_SECONDS)
+    def __init__(self, url: str) -> None:
+        exporter = OTLPSpanExporter(endpoint=url, insecure=url.startswith("http:"), timeout=EXPORT_SECONDS)
         resource = Resource.create({SERVICE_NAME: "plyd", SERVICE_VERSION: __version__})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))

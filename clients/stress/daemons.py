@@ -1,6 +1,7 @@
 """Daemons to put under load: processes of their own on this machine, and what the system knows of them."""
 
 import contextlib
+import random
 import select
 import socket
 import subprocess
@@ -83,10 +84,12 @@ def first_line(process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+    """A port that nobody listens on, and that the system gives to no caller while a daemon is away from it."""
+    chance = random.SystemRandom()
+    while True:
+        port = chance.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Progress:

@@ -57,7 +57,7 @@ def run(
     from plyd.clients.stress.tally import Tally
 
     tally = Tally()
-    command = [*PROGRAM, "up", GAME, "--no-web", "--base-port", str(free_port())]
+    command = [*PROGRAM, "up", GAME, "--no-web", "--no-metrics", "--base-port", str(free_port())]
     with tempfile.TemporaryFile() as errors, ended(command, errors) as supervisor:
         victim = Victim(first_line(supervisor, errors))
         victim.follow(supervisor)

@@ -164,7 +164,8 @@ def test_check_of_a_good_file(written, invoke):
 def test_check_tells_what_would_stop_a_daemon(written, invoke, tmp_path):
     (tmp_path / "c.toml").write_text("[[client]]\nname = 'a b'")
     file = written(
-        "games = ['chess']\nlisten = ['0.0.0.0:1']\nclients = 'c.toml'\nmetrics.listen = 'x'\ntls.client_ca = 'ca'"
+        "games = ['chess']\nlisten = ['0.0.0.0:1']\nclients = 'c.toml'\nmetrics.listen = 'x'\ntls.client_ca = 'ca'\n"
+        "tracing.endpoint = 'ftp://x'"
     )
     done = invoke("config", "check", file)
     assert done.exit_code == 1
@@ -174,6 +175,7 @@ def test_check_tells_what_would_stop_a_daemon(written, invoke, tmp_path):
         "name is 'a b'",
         '"x" is not an address',
         "tls.client_ca",
+        'tracing.endpoint is "ftp://x"',
     ):
         assert part in done.stderr
 

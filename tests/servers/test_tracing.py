@@ -1,6 +1,7 @@
 """OpenTelemetry traces, sent to a collector that speaks OTLP over gRPC."""
 
 import contextlib
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from plyd.servers import daemon
 from plyd.servers.addresses import BadAddress
+from plyd.servers.plan import read_tracing_endpoint
+from plyd.servers.settings import gather
 from plyd.servers.tracing import Tracing
 from plyd.v1 import engine_pb2
 from tests.servers.daemons import Caller, analyze_request, search_request, until
@@ -78,7 +81,7 @@ def traced(open_daemon, collector):
     with contextlib.ExitStack() as stack:
 
         def open_one(**settings):
-            tracing = Tracing(collector.address)
+            tracing = Tracing(f"http://{collector.address}")
             stack.callback(tracing.close)
             opened = open_daemon(**settings)
             opened.runtime.observer.tracing = tracing
@@ -210,10 +213,10 @@ def test_without_the_package_the_way_to_get_it_is_told(monkeypatch):
         daemon._tracing("localhost:4317")
 
 
-@pytest.mark.parametrize("endpoint", ["ftp://localhost:4317", "http://", "unix:///tmp/x"])
+@pytest.mark.parametrize("endpoint", ["ftp://localhost:4317", "http://", "unix:///tmp/x", "http://[::1", "here:many"])
 def test_an_endpoint_of_another_form_is_refused(endpoint):
-    with pytest.raises(BadAddress, match="a tracing endpoint is http://HOST:PORT"):
-        Tracing(endpoint)
+    with pytest.raises(BadAddress, match=f'tracing.endpoint is "{re.escape(endpoint)}"; allowed is http://HOST:PORT'):
+        read_tracing_endpoint(gather({"tracing.endpoint": endpoint}, {}, None))
 
 
 def test_tracing_is_not_even_imported_unless_it_is_asked_for():
