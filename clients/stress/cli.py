@@ -1,5 +1,6 @@
 """The commands of `plyd stress`."""
 
+import signal
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -32,3 +33,4 @@ def stress() -> None:
     plyd stress overload --factor 4
     plyd stress kill --minutes 10 --every 20
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: no daemon is left behind

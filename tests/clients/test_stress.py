@@ -2,6 +2,9 @@
 
 import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +14,7 @@ from plyd.clients.cli import main
 from plyd.clients.stress import known, rate, soak
 from plyd.clients.stress.tally import Tally
 from plyd.clients.stress.verdict import is_reached, tell
+from tests.servers.daemons import until
 
 
 def stress(*arguments):
@@ -106,6 +110,18 @@ def test_a_short_soak_finds_nothing_wrong_and_writes_what_it_saw(tmp_path):
     header, *rows = file.read_text().splitlines()
     assert header == "seconds,resident_bytes,answers"
     assert all(int(row.split(",")[1]) > 10 << 20 for row in rows)
+
+
+def test_a_soak_that_is_told_to_go_says_what_it_saw_and_leaves_no_daemon_behind(tmp_path):
+    file = tmp_path / "soak.csv"
+    command = [sys.executable, "-m", "plyd.clients", "stress", "soak", "--every", "0.2", "--csv", str(file), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    until(lambda: file.exists() and len(file.read_text().splitlines()) > 3, 120)
+    [daemon] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.terminate()
+    figures, _ = process.communicate(timeout=60)
+    assert '"wrong answers", "value": 0' in figures
+    assert not Path(f"/proc/{daemon}").exists()
 
 
 def test_values_that_are_not_right_are_seen_before_the_load_begins(monkeypatch):
