@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import SOON
+
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
@@ -36,7 +38,7 @@ def test_the_python_example_plays_a_game_to_its_end(address):
     [example] = blocks("python")
     assert len([line for line in example.splitlines() if line]) <= 10
     code = example.replace("127.0.0.1:25840", address)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SOON)
     assert done.returncode == 0, done.stderr
     top, bottom, summary = done.stdout.splitlines()
     assert len(top.split()) == len(bottom.split()) == 3
@@ -50,14 +52,14 @@ def test_the_solve_transcript_is_what_solve_prints(address):
     lines = transcript.splitlines()[1:]
     queries, answers = lines[::2], lines[1::2]
     command = [sys.executable, "-m", "plyd.clients", "solve", "--connect", address]
-    done = subprocess.run(command, input="\n".join(queries), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, input="\n".join(queries), capture_output=True, text=True, timeout=SOON)
     assert done.stdout.splitlines() == answers
 
 
 def test_the_first_example_is_true(address):
     query, answer = re.search(r'\$ echo "(.*?)" \| \.venv/bin/plyd solve --moves\n(.*)\n', README).groups()
     command = [sys.executable, "-m", "plyd.clients", "solve", "--moves", "--connect", address]
-    done = subprocess.run(command, input=query, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, input=query, capture_output=True, text=True, timeout=SOON)
     assert done.stdout.strip() == answer
 
 

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 
@@ -14,6 +13,7 @@ import pytest
 
 from plyd.clients import EngineClient
 from plyd.engines.registry import ENGINES
+from tests.patience import SOON, until
 from tests.ports import free_ports
 
 PORTS = 20 + len(ENGINES)  # from the base port on; the last ones are of metrics
@@ -64,13 +64,6 @@ def daemons_of(parent):
         return [int(pid) for pid in children.read().split()]
 
 
-def wait_until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("up", [((),)], indirect=True)
 def test_every_engine_gets_its_own_process_and_port_and_the_page_and_all_stop_together(up):
     ready = up.ready()
@@ -83,17 +76,17 @@ def test_every_engine_gets_its_own_process_and_port_and_the_page_and_all_stop_to
         with EngineClient(address) as client:
             assert [engine.game for engine in client.describe().engines] == [game]
     assert page[1] == f"http://127.0.0.1:{up.port + 10}"
-    wait_until(lambda: f"every engine is serving; open {page[1]}; Ctrl-C" in up.log.read_text())
-    wait_until(lambda: health(page[1])["complete"])
+    until(lambda: f"every engine is serving; open {page[1]}; Ctrl-C" in up.log.read_text())
+    until(lambda: health(page[1])["complete"])
     assert health(page[1])["games"] == dict.fromkeys(ENGINES, True)
     up.process.send_signal(signal.SIGTERM)
-    assert up.process.wait(20) == 0
+    assert up.process.wait(SOON) == 0
     assert not any(is_alive(pid) for _, _, pid in ready)
 
 
 def test_each_engine_has_its_metrics_on_a_port_of_their_own(up):
     up.ready()
-    with urllib.request.urlopen(f"http://127.0.0.1:{up.port + 20}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{up.port + 20}/metrics", timeout=SOON) as answer:
         told = answer.read().decode()
     assert f'plyd_game_info{{game="{next(iter(ENGINES))}"}} 1.0' in told
     assert "plyd_ready 1.0" in told
@@ -110,7 +103,7 @@ def test_a_port_for_metrics_that_is_taken_is_refused_in_one_line():
     port = free_ports(21)
     with socket.create_server(("127.0.0.1", port + 20)):
         command = [sys.executable, "-m", "plyd.clients", "up", "2584-2x3", "--no-web", "--base-port", str(port)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert done.returncode == 1
     assert done.stderr == f"Error: cannot listen on 127.0.0.1:{port + 20}: Address already in use\n"
 
@@ -118,7 +111,7 @@ def test_a_port_for_metrics_that_is_taken_is_refused_in_one_line():
 def health(page):
     """What the page's server says of the daemons behind it."""
     try:
-        with urllib.request.urlopen(f"{page}/healthz", timeout=10) as answer:
+        with urllib.request.urlopen(f"{page}/healthz", timeout=SOON) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
         return json.load(error)
@@ -126,7 +119,7 @@ def health(page):
 
 def test_a_game_that_is_not_there_is_refused_in_one_line():
     command = [sys.executable, "-m", "plyd.clients", "up", "2585"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert done.returncode == 1
     assert done.stderr == f'Error: unknown game "2585"; games are {", ".join(ENGINES)}\n'
 
@@ -146,7 +139,7 @@ def test_a_daemon_that_keeps_dying_waits_longer_each_time(up):
     [(_, _, pid), *_] = up.ready()
     for delay in ("0.25", "0.50", "1.00"):
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda delay=delay: f"starts again in {delay} s" in up.log.read_text())
+        until(lambda delay=delay: f"starts again in {delay} s" in up.log.read_text())
         pid = int(up.process.stdout.readline().split()[2])
 
 
@@ -155,30 +148,30 @@ def test_daemons_are_kept_running_when_nobody_reads_the_lines_any_more(up):
     up.process.stdout.close()
     for delay in ("0.25", "0.50"):
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda delay=delay: f"starts again in {delay} s" in up.log.read_text())
+        until(lambda delay=delay: f"starts again in {delay} s" in up.log.read_text())
         warm = up.log.read_text().count("is warm after")
-        wait_until(lambda warm=warm: up.log.read_text().count("is warm after") > warm)
+        until(lambda warm=warm: up.log.read_text().count("is warm after") > warm)
         [pid] = daemons_of(up.process.pid)
 
 
 def test_ctrl_c_stops_them_all(up):
     ready = up.ready()
     up.process.send_signal(signal.SIGINT)
-    assert up.process.wait(20) == 0
+    assert up.process.wait(SOON) == 0
     assert not any(is_alive(pid) for _, _, pid in ready)
 
 
 def test_daemons_go_even_when_the_supervisor_is_killed(up):
     ready = up.ready()
     up.process.kill()
-    wait_until(lambda: not any(is_alive(pid) for _, _, pid in ready))
+    until(lambda: not any(is_alive(pid) for _, _, pid in ready))
 
 
 def test_a_port_that_is_taken_is_refused_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [sys.executable, "-m", "plyd.clients", "up", "--base-port", str(port)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert done.returncode == 1
     assert done.stderr == f"Error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 

@@ -15,12 +15,11 @@ from google.rpc.status_pb2 import Status
 
 from plyd.clients import errors
 from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
+from tests.patience import LONG, SOON
 from tests.ports import free_place
 
 GAME = "2584-2x3"
 PLYD = [sys.executable, "-m", "plyd.clients"]
-START_SECONDS = 120  # a first start compiles kernels
-DEADLINE_SECONDS = 30  # for things that take milliseconds, on a machine that has a bad day
 
 EXAMPLES = {  # FACTS.md, "2584 on 2x3"
     "b 2 2 0 0 0 0": "1422.339261",
@@ -55,7 +54,7 @@ class Daemon:
     def wait(self):
         """Wait until it says that it serves."""
         if not self.is_ready:
-            assert select.select([self.process.stdout], [], [], START_SECONDS)[0], "the daemon does not start"
+            assert select.select([self.process.stdout], [], [], LONG)[0], "the daemon does not start"
             line = self.process.stdout.readline().decode()
             assert line.startswith(f"serving {self.game} on "), line
             self.address = line.split()[-1]
@@ -69,17 +68,8 @@ class Daemon:
     def close(self):
         """End it in good order, if it still runs."""
         self.process.terminate()
-        self.process.wait(DEADLINE_SECONDS)
+        self.process.wait(SOON)
         self.process.stdout.close()
-
-
-def eventually(claim, seconds=DEADLINE_SECONDS):
-    """Wait until the claim holds; what it returned."""
-    end = time.monotonic() + seconds
-    while not (truth := claim()):
-        assert time.monotonic() < end, f"not within {seconds} s"
-        time.sleep(0.02)
-    return truth
 
 
 @pytest.fixture(scope="session")
@@ -149,12 +139,6 @@ def own_daemon(spare_daemon):
 def nowhere():
     """An address where nobody answers."""
     return "127.0.0.1:1"
-
-
-@pytest.fixture(scope="session")
-def wait_for():
-    """The function `eventually`."""
-    return eventually
 
 
 @pytest.fixture(scope="session")

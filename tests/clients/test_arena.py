@@ -15,8 +15,8 @@ from plyd.clients.cli import main
 from plyd.clients.errors import Unavailable
 from plyd.clients.records import SLIDES, Judge, Replay
 from plyd.engines.registry import ENGINES
+from tests.patience import SOON
 
-SECONDS = 120  # for a program that takes a few
 MODELS = Path(__file__).parents[2] / "models"
 needs_engine = pytest.mark.skipif(
     "2584" not in ENGINES or not all((MODELS / f"2584-{name}.plyd").exists() for name in ("classic", "hard")),
@@ -386,6 +386,6 @@ def test_match_through_a_private_daemon():
             lambda: random.choices((1, 3), (0.75, 0.25))[0],
             moves=100,
         )
-        out, errors = process.communicate(timeout=SECONDS)
+        out, errors = process.communicate(timeout=SOON)
     assert (out, errors, process.returncode) == ("", "", 0)
     assert Judge().replay(actions).moves >= 20

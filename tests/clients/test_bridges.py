@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from plyd.clients.bridges import BRIDGES
 from plyd.clients.cli import COMMANDS, main
 from plyd.v1 import engine_pb2
+from tests.patience import SOON
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guis.md").read_text()
@@ -65,7 +66,7 @@ def test_lines_for_programs():
 
 def test_table_for_people(plyd):
     ours, theirs = pty.openpty()
-    done = subprocess.run([*plyd, "bridges"], stdout=theirs, env={**os.environ, "COLUMNS": "200"}, timeout=60)
+    done = subprocess.run([*plyd, "bridges"], stdout=theirs, env={**os.environ, "COLUMNS": "200"}, timeout=SOON)
     os.close(theirs)
     shown = b""
     while len(shown) < 1 << 16:
@@ -101,7 +102,7 @@ def test_python_example_of_the_guide(port):
     [code] = blocks("python")
     assert len([line for line in code.splitlines() if line]) <= 10
     command = [sys.executable, "-c", code.replace("2584)", f"{port})")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=True)
     assert done.stdout == "b 2 2 0 0 0 0 = 1422.339261\na 5 1 6 0 12 0 = 316.0030443\nb 1 1 1 1 1 1 = -1\n"
 
 
@@ -109,7 +110,7 @@ def test_shell_example_of_the_guide(port):
     if not shutil.which("nc"):
         pytest.skip("nc is not installed")
     [(command, answers)] = re.findall(r"\$ (printf [^\n]* \| nc -N 127.0.0.1) 2584\n(.*?)```", GUIDE, re.DOTALL)
-    done = subprocess.run(["bash", "-c", f"{command} {port}"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", f"{command} {port}"], capture_output=True, text=True, timeout=SOON)
     if "invalid option" in done.stderr:
         pytest.skip("this nc is another one")
     assert done.stdout == answers

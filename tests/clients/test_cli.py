@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import COMMANDS, main
+from tests.patience import SOON
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def run(plyd):
     """Run plyd with some arguments."""
 
     def run(*arguments, program=plyd):
-        return subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=60)
+        return subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=SOON)
 
     return run
 
@@ -57,7 +58,7 @@ def test_example_in_the_help_of_solve_is_true(plyd, daemon):
     text = invoke("solve", "--help").stdout
     query, answer = re.search(r'echo "(.*)" \| plyd solve --moves\n +(= .*)\n', text).groups()
     command = [*plyd, "solve", "--moves", "--connect", daemon]
-    done = subprocess.run(command, input=query, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, input=query, capture_output=True, text=True, check=True, timeout=SOON)
     assert done.stdout == f"{answer}\n"
 
 

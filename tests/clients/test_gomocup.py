@@ -28,8 +28,8 @@ from plyd.clients.gomocup_words import chance, report_words, score_words
 from plyd.clients.places import Elsewhere
 from plyd.engines.gomoku.rules import FREESTYLE
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
+from tests.patience import SOON, until
 
-SECONDS = 30  # for things that take milliseconds, on a machine that has a bad day
 PBRAIN = Path(sys.executable).parent / "pbrain-plyd"
 TALK = ("MESSAGE", "DEBUG")
 QUIET = "BOARD 2,2,1 14,3,2 3,15,1 16,14,2 9,1,1 1,9,2 DONE"  # on 20x20: stones that have nothing to do with each other
@@ -48,7 +48,7 @@ class Talk:
         for line in lines:
             await self.bridge.obey(line, asyncio.get_running_loop().time())
 
-    async def hear(self, seconds=SECONDS):
+    async def hear(self, seconds=SOON):
         while True:
             line = await asyncio.wait_for(self.said.get(), seconds)
             if line.split()[0] not in TALK:
@@ -72,7 +72,7 @@ def talking(gomoku, monkeypatch):
         async def whole():
             talk = Talk(Brain(Elsewhere(address)), **options)
             try:
-                return await asyncio.wait_for(conversation(talk), 2 * SECONDS)
+                return await asyncio.wait_for(conversation(talk), 2 * SOON)
             finally:
                 await talk.bridge.close()
 
@@ -551,7 +551,7 @@ def test_a_late_search_ends_later_and_its_stream_stays(gomoku):
         with pytest.raises(TimeoutError):
             await brain.search(Question(setup, "freestyle"), now() + 60, now() + 0.2, reports.append)
         assert not brain._search.done()
-        await asyncio.wait({brain._search}, timeout=SECONDS)
+        await asyncio.wait({brain._search}, timeout=SOON)
         later = Question(Setup(setup.start, (*setup.moves, "a1", "t20")), "freestyle", depth=1)
         await brain.search(later, now() + 60, now() + 60, reports.append)
         assert brain._game is first
@@ -1098,7 +1098,7 @@ class Manager:
         self.process.stdin.write(b"".join((line if isinstance(line, bytes) else line.encode()) + end for line in lines))
         self.process.stdin.flush()
 
-    def hear(self, seconds=SECONDS):
+    def hear(self, seconds=SOON):
         while (line := self.lines.get(timeout=seconds)) and line.split()[0] in (b"MESSAGE", b"DEBUG"):
             pass
         return line and line.decode().removesuffix("\n")
@@ -1107,7 +1107,7 @@ class Manager:
         self.tell(*lines, **how)
         return self.hear()
 
-    def leave(self, seconds=SECONDS):
+    def leave(self, seconds=SOON):
         """How long the process takes to go once it is told so."""
         began = time.monotonic()
         assert self.process.wait(seconds) == 0
@@ -1144,7 +1144,7 @@ def test_a_process_answers_to_both_line_ends_and_ignores_blank_lines(manager):
     assert one.ask(b"x" * 300_000).startswith("UNKNOWN 'xxxx")
     one.tell("END")
     assert one.hear() is None
-    assert one.process.wait(SECONDS) == 0
+    assert one.process.wait(SOON) == 0
     assert one.process.stderr.read() == b""
 
 
@@ -1168,7 +1168,7 @@ def test_a_process_goes_when_nobody_reads(plyd, gomoku):
         process.stdout.close()
         process.stdin.write(b"ABOUT\nABOUT\n")
         process.stdin.flush()
-        assert process.wait(SECONDS) == 0
+        assert process.wait(SOON) == 0
 
 
 def test_what_was_said_before_the_end_is_answered(manager):
@@ -1214,10 +1214,7 @@ def children(pid):
 
 
 def wait_until_gone(pid):
-    end = time.monotonic() + SECONDS
-    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2])
 
 
 @pytest.mark.parametrize(

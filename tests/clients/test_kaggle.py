@@ -13,8 +13,8 @@ from plyd.clients.client import EngineClient, Game
 from plyd.clients.errors import UnknownGame
 from plyd.clients.kaggle import connectx
 from plyd.v1 import position_pb2
+from tests.patience import LONG
 
-SECONDS = 300
 ACT_SECONDS = 0.4
 
 
@@ -200,7 +200,7 @@ def test_games_in_kaggles_own_environment(connect4, monkeypatch):
     pytest.importorskip("kaggle_environments")
     monkeypatch.setenv("PLYD_CONNECT4", connect4)
     command = [sys.executable, "-c", GAMES, connectx.__file__]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG)
     assert done.returncode == 0, done.stderr
     games = [line.split() for line in done.stdout.splitlines() if line.endswith(("1", "0"))][-3:]
     assert len(games) == 3

@@ -22,10 +22,10 @@ from plyd.clients.client import EngineClient
 from plyd.clients.contender import BadMatch, Limits, contender_of
 from plyd.clients.openings import drawn
 from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
+from tests.patience import SOON, until
 from tests.ports import free_place
 
 PLYD = [sys.executable, "-m", "plyd.clients"]
-SECONDS = 60  # for things that take a few, on a machine that has a bad day
 QUICK = ["--start", "5x4", "--nodes", "20"]
 
 
@@ -415,12 +415,12 @@ def test_sequential_test_that_is_not_decided(play):
 # What is saved
 
 
-def test_resume_after_a_kill(play, daemon, tmp_path, wait_for):
+def test_resume_after_a_kill(play, daemon, tmp_path):
     path, whole = tmp_path / "games.jsonl", tmp_path / "whole.jsonl"
     options = [*QUICK, "--games", 16, "--concurrency", 2]
     command = [*PLYD, "match", "connect4", "--first", f"at={daemon} ", "--second", f"at={daemon} ", *options]
     with subprocess.Popen([*map(str, command), "--save", str(path)], stderr=subprocess.DEVNULL) as process:
-        wait_for(lambda: path.exists() and path.read_bytes().count(b"\n") > 3)
+        until(lambda: path.exists() and path.read_bytes().count(b"\n") > 3)
         process.kill()
     before = path.read_bytes()
     with path.open("ab") as file:
@@ -483,7 +483,7 @@ def test_saved_games_that_are_damaged(play, tmp_path):
 # What dies, and who interrupts
 
 
-def test_daemon_that_restarts_costs_no_game(tmp_path, wait_for):
+def test_daemon_that_restarts_costs_no_game(tmp_path):
     path = tmp_path / "games.jsonl"
     process, address = serve(free_place())
     sides = ["--first", f"at={address}", "--second", f"at={address}"]
@@ -492,10 +492,10 @@ def test_daemon_that_restarts_costs_no_game(tmp_path, wait_for):
     thread = threading.Thread(target=lambda: done.append(invoke(*command)))
     thread.start()
     try:
-        wait_for(lambda: path.exists() and path.read_bytes().count(b"\n") > 1)
+        until(lambda: path.exists() and path.read_bytes().count(b"\n") > 1)
         end(process)
         process, _ = serve(address)
-        thread.join(SECONDS)
+        thread.join(SOON)
     finally:
         end(process)
     [done] = done
@@ -504,7 +504,7 @@ def test_daemon_that_restarts_costs_no_game(tmp_path, wait_for):
     assert len(saved(path)[1]) == 8
 
 
-def test_daemon_that_is_gone_ends_the_match_with_what_there_is(tmp_path, wait_for, monkeypatch):
+def test_daemon_that_is_gone_ends_the_match_with_what_there_is(tmp_path, monkeypatch):
     path = tmp_path / "games.jsonl"
     monkeypatch.setattr(players, "AGAIN_SECONDS", 0.3)
     process, address = serve()
@@ -514,24 +514,24 @@ def test_daemon_that_is_gone_ends_the_match_with_what_there_is(tmp_path, wait_fo
     thread = threading.Thread(target=lambda: done.append(invoke(*command)))
     thread.start()
     try:
-        wait_for(lambda: path.exists() and path.read_bytes().count(b"\n") > 1)
+        until(lambda: path.exists() and path.read_bytes().count(b"\n") > 1)
     finally:
         end(process)
-    thread.join(SECONDS)
+    thread.join(SOON)
     [done] = done
     assert done.exit_code == 1
     assert re.search(rf"games +{len(saved(path)[1])} of 100\n", done.stdout)
     assert re.search(rf"^Error: .*{address} is unavailable", done.stderr, re.MULTILINE)
 
 
-def test_interrupt_prints_what_there_is(daemon, tmp_path, wait_for):
+def test_interrupt_prints_what_there_is(daemon, tmp_path):
     path = tmp_path / "games.jsonl"
     options = ["--start", "5x4", "--move-time", "20", "--games", "1000", "--save", str(path), "--json"]
     command = [*PLYD, "match", "connect4", "--first", f"at={daemon}", "--second", f"at={daemon}", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        wait_for(lambda: path.exists() and path.read_bytes().count(b"\n") > 2)
+        until(lambda: path.exists() and path.read_bytes().count(b"\n") > 2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=SECONDS)
+        out, err = process.communicate(timeout=SOON)
     assert process.returncode == 130
     assert 2 <= json.loads(out)["games"] == len(saved(path)[1]) < 1000
     assert b"Traceback" not in err
@@ -540,7 +540,7 @@ def test_interrupt_prints_what_there_is(daemon, tmp_path, wait_for):
 def test_board_is_drawn_on_a_terminal(daemon):
     terminal, other_end = pty.openpty()
     command = [*PLYD, "match", "connect4", "--first", f"at={daemon}", "--second", f"at={daemon}", *QUICK]
-    done = subprocess.run([*command, "--games", "4"], stdout=subprocess.PIPE, stderr=other_end, timeout=SECONDS)
+    done = subprocess.run([*command, "--games", "4"], stdout=subprocess.PIPE, stderr=other_end, timeout=SOON)
     os.close(other_end)
     shown = os.read(terminal, 1 << 16).decode()
     os.close(terminal)

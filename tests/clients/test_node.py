@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.lacking import give_up
+from tests.patience import LONG, SOON
 
 FOLDER = Path(__file__).parents[2] / "clients" / "node"
 
@@ -22,12 +23,13 @@ def node():
     paths = {name: FOLDER / "node_modules" / name / "package.json" for name in wanted}
     if {name: json.loads(path.read_text())["version"] for name, path in paths.items() if path.exists()} != wanted:
         command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
-        done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=LONG)
         if done.returncode != 0:
             give_up(f"npm cannot install the gRPC packages: {done.stderr.strip()[-500:]}")
 
     def run(*arguments):
-        return subprocess.run(["node", "solve.mjs", *arguments], cwd=FOLDER, capture_output=True, text=True, timeout=60)
+        command = ["node", "solve.mjs", *arguments]
+        return subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=SOON)
 
     return run
 

@@ -18,8 +18,8 @@ from plyd.clients.core import Report, State
 from plyd.clients.drawing import Labels, draw, report_words, score_words
 from plyd.clients.errors import Unavailable
 from plyd.v1 import position_pb2, search_pb2
+from tests.patience import SOON
 
-SECONDS = 60  # for things that take one
 REPORT = r"(\d+)  \(.+, [\d,]+ nodes, (?:[\d,]+/s, )?line (\d+)( \d+)*( \.\.\.)?\)"
 EMPTY_4X4 = " 1  2  3  4\n" + " .  .  .  .\n" * 4
 
@@ -157,7 +157,7 @@ def test_bad_input_is_passed_over(play, typed, message):
 
 def test_bytes_that_are_no_text(plyd, connect4):
     command = [*plyd, "play", "connect4", "--connect", connect4, "--nodes", "9"]
-    done = subprocess.run(command, input=b"\xff\xfe\nquit\n", capture_output=True, timeout=SECONDS)
+    done = subprocess.run(command, input=b"\xff\xfe\nquit\n", capture_output=True, timeout=SOON)
     assert done.returncode == 0
     assert b"unknown move" in done.stderr
 
@@ -312,7 +312,7 @@ def test_nobody_there(play, nowhere):
 
 def test_a_private_daemon(plyd):
     command = [*plyd, "play", "connect4", "--size", "4x4", "--move-time", "20", "--option", "seed=7"]
-    done = subprocess.run(command, input="1\nquit\n", capture_output=True, text=True, timeout=SECONDS)
+    done = subprocess.run(command, input="1\nquit\n", capture_output=True, text=True, timeout=SOON)
     assert (done.returncode, done.stderr) == (0, "")
     assert [stones(board) for board in boards(done.stdout)] == [0, 2]
 
@@ -334,7 +334,7 @@ def test_options_may_stand_before_the_game(arguments):
 
 def read_until(terminal, pattern):
     """What the program wrote until the pattern came."""
-    text, end = "", time.monotonic() + SECONDS
+    text, end = "", time.monotonic() + SOON
     while not re.search(pattern, text):
         assert time.monotonic() < end, text
         if select.select([terminal], [], [], 0.1)[0]:
@@ -364,7 +364,7 @@ def test_colours_and_end_of_file_in_a_terminal(at_terminal):
     assert "\x1b[31m\x1b[1mx" in drawn
     assert "\x1b[33m\x1b[1m" in drawn
     os.write(terminal, b"\x04")
-    assert process.wait(SECONDS) == 0
+    assert process.wait(SOON) == 0
 
 
 def test_ctrl_c_ends_politely(at_terminal):
@@ -373,7 +373,7 @@ def test_ctrl_c_ends_politely(at_terminal):
     time.sleep(0.5)  # the prompt is there a moment before the program listens
     process.send_signal(signal.SIGINT)
     assert read_until(terminal, "\n") == "\r\n"
-    assert process.wait(SECONDS) == 130
+    assert process.wait(SOON) == 130
 
 
 # Words and drawings

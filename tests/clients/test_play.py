@@ -22,8 +22,8 @@ from plyd.clients.cli import main
 from plyd.clients.private import PrivateDaemon
 from plyd.clients.records import SLIDES, Judge, Replay, read_records
 from plyd.engines.registry import ENGINES
+from tests.patience import SOON, until
 
-SECONDS = 60  # for a program that takes one
 HARD = {1: 0.75, 3: 0.25}
 MODELS = Path(__file__).parents[2] / "models"
 needs_engine = pytest.mark.skipif(
@@ -34,6 +34,7 @@ needs_bulk = pytest.mark.skipif(not find_spec("plyd.engines.bulk"), reason="plyd
 
 FAKE_BULK = """
 import json, sys, time
+from tests.patience import SOON
 print(*sys.argv[1:], file=open(__file__ + ".arguments", "w"))
 for i in range(5):
     game = {"points": 1000 * i, "moves": 50, "largest": 16 + i % 2, "start_ms": 1000 * i + 1, "end_ms": 1000 * i + 501}
@@ -148,14 +149,11 @@ def test_interrupt_prints_what_there_is_and_ends_the_engine(tmp_path):
     script.write_text(FAKE_BULK + f"import os\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)")
     command = [*program(script), "2584", "--block", "4", "--save", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert select.select([process.stdout], [], [], SECONDS)[0]
-        end = time.monotonic() + SECONDS
-        while not (pid.exists() and pid.read_text()):
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        assert select.select([process.stdout], [], [], SOON)[0]
+        until(lambda: pid.exists() and pid.read_text())
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=SECONDS)
+        out, err = process.communicate(timeout=SOON)
     assert (process.returncode, err) == (130, b"")
     assert [line.split()[0] for line in out.decode().splitlines() if " avg = " in line] == ["4", "5"]
     assert len(list(read_records(path))) == 5
@@ -168,7 +166,7 @@ def test_bar_is_drawn_on_a_terminal_only(tmp_path):
     script.write_text(FAKE_BULK)
     terminal, end = pty.openpty()
     command = [*program(script), "2584", "--games", "5"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, timeout=SECONDS)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, timeout=SOON)
     os.close(end)
     drawn = os.read(terminal, 1 << 16).decode()
     os.close(terminal)

@@ -20,8 +20,8 @@ from plyd.clients.endpoint import BadEndpoint, Endpoint, parse_endpoint
 from plyd.clients.places import Elsewhere
 from plyd.clients.solve import LONGEST_LINE, Lines
 from plyd.clients.solve_server import MOST_CONNECTIONS, MOST_TOLD, Asker, Log, Switchboard, bind
+from tests.patience import SOON, until
 
-SECONDS = 60  # for things that take milliseconds
 QUERY, ANSWER = b"b 2 2 0 0 0 0\n", b"= 1422.339261\n"
 
 
@@ -41,7 +41,7 @@ class Server:
         return host.strip("[]"), int(port)
 
     def connect(self):
-        return Peer(socket.create_connection(self.address, SECONDS))
+        return Peer(socket.create_connection(self.address, SOON))
 
     def told(self):
         return self.log.read_text().splitlines()
@@ -52,7 +52,7 @@ class Server:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(SECONDS)
+        return self.process.wait(SOON)
 
 
 class Peer:
@@ -171,20 +171,20 @@ def test_moves_and_banner_are_for_each_connection(begin, daemon):
 # Clients that behave badly
 
 
-def test_malformed_lines_are_told_in_the_log_only(server, wait_for):
+def test_malformed_lines_are_told_in_the_log_only(server):
     with server.connect() as peer:
         name = ":".join(map(str, peer.socket.getsockname()))
         assert peer.ask(QUERY + b"\n") == ANSWER
         assert peer.ask(b"c 2 2 0 0 0 0\n") == b"= -1\n"
         told = f'{name}: line 3: unknown letter "c" in "c 2 2 0 0 0 0"; expected b or a and 6 numbers from 0 to 33'
-        wait_for(lambda: told in server.told())
+        until(lambda: told in server.told())
 
 
-def test_log_is_not_flooded(begin, daemon, wait_for):
+def test_log_is_not_flooded(begin, daemon):
     server = begin("--connect", daemon)
     with server.connect() as peer:
         assert peer.finish(b"x\n" * 20_000) == b"= -1\n" * 20_000
-    wait_for(lambda: server.told() and server.told()[-1].startswith("... and "))
+    until(lambda: server.told() and server.told()[-1].startswith("... and "))
     lines, rest = server.told()[:-1], [line for line in server.told() if line.startswith("... and ")]
     assert len(lines) <= 5 * MOST_TOLD
     counted = sum(int(line.split()[2]) for line in rest)
@@ -230,7 +230,7 @@ async def cut_off(target, data):
         peer.setblocking(False)
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         await loop.sock_connect(peer, (bound.host, bound.port))
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(SOON):
             with contextlib.suppress(ConnectionError):
                 while True:
                     await loop.sock_sendall(peer, data)
@@ -254,7 +254,7 @@ def test_query_does_not_wait_for_ever(nowhere, monkeypatch, capsys):
     assert f": hung up: {nowhere} is unavailable: " in hung_up
 
 
-def test_clients_who_vanish_hurt_nobody(server, wait_for):
+def test_clients_who_vanish_hurt_nobody(server):
     with server.connect() as peer:
         before = len(server.told())
         for data in (b"", QUERY[:5], QUERY, QUERY * 20_000):
@@ -266,7 +266,7 @@ def test_clients_who_vanish_hurt_nobody(server, wait_for):
         assert len(server.told()) == before
 
 
-def test_number_of_connections_is_limited(begin, daemon, wait_for):
+def test_number_of_connections_is_limited(begin, daemon):
     server = begin("--connect", daemon)
     before = server.megabytes()
     with contextlib.ExitStack() as stack:
@@ -283,7 +283,7 @@ def test_number_of_connections_is_limited(begin, daemon, wait_for):
             with server.connect() as peer, contextlib.suppress(OSError):
                 return peer.ask(QUERY) == ANSWER
 
-        wait_for(is_served)
+        until(is_served)
 
 
 # Coming and going
@@ -342,7 +342,7 @@ def test_private_daemon_that_dies_is_started_again(begin):
 
 def test_nobody_to_connect_to(begin, nowhere):
     server = begin("--connect", nowhere)
-    assert server.process.wait(SECONDS) == 1
+    assert server.process.wait(SOON) == 1
     assert server.line == ""
     [told] = server.told()
     assert told.startswith(f"Error: {nowhere} is unavailable: ")
@@ -351,7 +351,7 @@ def test_nobody_to_connect_to(begin, nowhere):
 def test_port_that_is_taken(begin, server, daemon):
     address = server.line.split()[-1]
     other = begin("--connect", daemon, listen=address)
-    assert other.process.wait(SECONDS) == 1
+    assert other.process.wait(SOON) == 1
     assert other.told() == [f"Error: cannot listen on {address}: Address already in use"]
 
 
@@ -404,7 +404,7 @@ def test_wrong_usage(nowhere, options, message):
 
 def test_name_that_nobody_has(begin, daemon):
     server = begin("--connect", daemon, "--insecure", listen="host.invalid:0")
-    assert server.process.wait(SECONDS) == 1
+    assert server.process.wait(SOON) == 1
     [told] = server.told()
     assert told.startswith("Error: cannot listen on host.invalid:0: ")
 

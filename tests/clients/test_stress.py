@@ -14,7 +14,7 @@ from plyd.clients.cli import main
 from plyd.clients.stress import known, rate, soak
 from plyd.clients.stress.tally import Tally
 from plyd.clients.stress.verdict import is_reached, tell
-from tests.servers.daemons import until
+from tests.patience import SOON, until
 
 
 def stress(*arguments):
@@ -116,10 +116,10 @@ def test_a_soak_that_is_told_to_go_says_what_it_saw_and_leaves_no_daemon_behind(
     file = tmp_path / "soak.csv"
     command = [sys.executable, "-m", "plyd.clients", "stress", "soak", "--every", "0.2", "--csv", str(file), "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    until(lambda: file.exists() and len(file.read_text().splitlines()) > 3, 120)
+    until(lambda: file.exists() and len(file.read_text().splitlines()) > 3)
     [daemon] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     process.terminate()
-    figures, _ = process.communicate(timeout=60)
+    figures, _ = process.communicate(timeout=SOON)
     assert '"wrong answers", "value": 0' in figures
     assert not Path(f"/proc/{daemon}").exists()
 

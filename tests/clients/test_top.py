@@ -24,8 +24,9 @@ from plyd.clients.scrapes import Figures, Reading, figures, quantile
 from plyd.clients.top import fitting, short, span, table
 from plyd.servers.addresses import parse_address
 from plyd.servers.exporter import Exporter
+from tests.patience import SOON, until
 from tests.ports import free_place
-from tests.servers.daemons import House, OpenDaemon, until
+from tests.servers.daemons import House, OpenDaemon
 from tests.servers.fakes import FakeEngine
 
 TOP = [sys.executable, "-m", "plyd.clients", "top"]
@@ -192,7 +193,7 @@ def test_lines_of_json_go_on_while_a_daemon_goes_and_comes_back(house):
             try:
 
                 def until_it_is(state):
-                    until(lambda: json.loads(process.stdout.readline())[0]["state"] == state, 30)
+                    until(lambda: json.loads(process.stdout.readline())[0]["state"] == state)
 
                 until_it_is("ready")
                 exporter.close()
@@ -200,7 +201,7 @@ def test_lines_of_json_go_on_while_a_daemon_goes_and_comes_back(house):
                 exporter = Exporter(daemon.runtime, parse_address(place))
                 until_it_is("ready")
                 process.send_signal(signal.SIGINT)
-                assert process.wait(10) == 0
+                assert process.wait(SOON) == 0
             finally:
                 process.kill()
                 exporter.close()
@@ -221,13 +222,13 @@ def test_on_a_terminal_it_is_live_and_ctrl_c_ends_it(tmp_path):
             process = subprocess.Popen(command, stdout=other_end, env=environment)
             os.close(other_end)
             seen = ""
-            end = time.monotonic() + 30
+            end = time.monotonic() + SOON
             while not re.search(r"2584-2x3 +ready +[\d.]+ \w+ +[1-9]", re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", seen)):
                 assert time.monotonic() < end, seen
                 client.search("b 2 2 0 0 0 0")
                 seen += os.read(terminal, 65536).decode(errors="replace")
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(SOON) == 0
     finally:
         for each in (process, daemon):
             if each:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.lines import parsed
+from tests.patience import SOON
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "deploy" / "container" / "Containerfile"
@@ -42,7 +43,7 @@ def environment(stage):
 
 def test_the_linter_finds_nothing():
     program = Path(sys.executable).parent / "hadolint"
-    done = subprocess.run([program, "--no-color", str(FILE)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "--no-color", str(FILE)], capture_output=True, text=True, timeout=SOON)
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -127,9 +128,9 @@ def test_what_the_steps_build_serves_with_no_kernel_left_to_compile(built):
         try:
             assert process.stdout.readline().startswith("serving 2584-2x3 connect4 on 127.0.0.1:")
             health = ["plyd", "health", f"unix:{built}/cache/plyd.sock"]
-            asked = subprocess.run(health, env={**clean(), **variables}, capture_output=True, text=True, timeout=60)
+            asked = subprocess.run(health, env={**clean(), **variables}, capture_output=True, text=True, timeout=SOON)
             assert (asked.returncode, asked.stdout) == (0, "SERVING\n")
         finally:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(SOON) == 0
     assert {file.name: file.read_bytes() for file in (built / "cache").rglob("*.nb?")} == kernels

@@ -14,6 +14,7 @@ from plyd.servers.daemon import GRACE_SECONDS
 from plyd.servers.settings import SERVE, gather
 from tests.deploy.lines import parsed
 from tests.lacking import give_up
+from tests.patience import SOON
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "deploy" / "kubernetes"
@@ -41,7 +42,7 @@ def kustomize():
         command = [str(program), "build"]
 
     def build(folder):
-        done = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=SOON)
         assert done.returncode == 0, done.stderr
         return [*yaml.safe_load_all(done.stdout)]
 

@@ -13,6 +13,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from plyd.engines.registry import ENGINES
+from tests.patience import SOON
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
@@ -29,7 +30,7 @@ def certificates(tmp_path_factory):
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("tls")
     [commands] = blocks("sh")
-    done = subprocess.run(["sh", "-e", "-c", commands], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["sh", "-e", "-c", commands], cwd=folder, capture_output=True, text=True, timeout=SOON)
     assert done.returncode == 0, done.stderr
     return folder
 

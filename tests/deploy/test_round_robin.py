@@ -6,7 +6,8 @@ import signal
 import pytest
 
 from plyd.clients import AsyncEngineClient, EngineClient
-from tests.servers.daemons import Process, until
+from tests.patience import SOON, until
+from tests.servers.daemons import Process
 
 POSITION = "b 1 1 0 0 0 0"
 
@@ -58,4 +59,4 @@ def test_the_asyncio_client_spreads_its_calls_too(pair):
             while not (one.requests() and other.requests()):
                 await client.describe()
 
-    asyncio.run(asyncio.wait_for(call(), 30))
+    asyncio.run(asyncio.wait_for(call(), SOON))

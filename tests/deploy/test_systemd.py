@@ -13,6 +13,7 @@ import pytest
 from plyd.engines.registry import ENGINES
 from plyd.servers.daemon import GRACE_SECONDS
 from plyd.servers.settings import FILE_VARIABLE, SERVE, gather
+from tests.patience import SOON
 from tests.servers.daemons import Caller, Process, search_request
 
 UNITS = Path(__file__).parents[2] / "deploy" / "systemd"
@@ -38,7 +39,7 @@ def units(tmp_path):
 
 def analyze(*words):
     """What systemd-analyze says, and whether it was content."""
-    done = subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=SOON)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -154,7 +155,7 @@ def guarded():
 )
 def test_what_a_game_engine_has_no_use_for_is_refused(guarded, attempt):
     command = [*guarded, sys.executable, "-c", f"import os, socket; {attempt}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert "PermissionError: [Errno 1]" in done.stderr
 
 
@@ -169,5 +170,5 @@ def test_a_daemon_serves_and_goes_with_what_is_left(guarded, tmp_path):
                 assert caller.engine.Search(search_request("b 1 1 0 0 0 0"), timeout=10).report.final
         finally:
             process.terminate()
-        _, complaints = process.communicate(timeout=30)
+        _, complaints = process.communicate(timeout=SOON)
     assert (process.returncode, complaints) == (0, "")

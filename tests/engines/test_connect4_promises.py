@@ -18,6 +18,7 @@ from plyd.engines.core.machine import NEVER, Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits, Proven, Result, StopReason
 from tests.engines.slow_connect4 import DRAW, LOSS, WIN, SlowGame, random_positions
+from tests.patience import LONG
 
 SIGNS = {Result.WIN: WIN, Result.DRAW: DRAW, Result.LOSS: LOSS}
 RESULTS = {sign: result for result, sign in SIGNS.items()}
@@ -197,5 +198,5 @@ for limits in (Limits(max_nodes=60_000, max_lines=16), Limits(max_seconds=0.05))
     list(searcher.search(RULES.parse("12x12 #3,3"), limits, Stop()))
 print(*(len(kernel.signatures) for kernel in kernels))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG)
     assert done.stdout.splitlines() == ["1 1 1 1 1"] * 2, done.stderr

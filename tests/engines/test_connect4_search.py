@@ -22,11 +22,11 @@ from tests.engines import connect4_oracle as oracle
 from tests.engines import slow_connect4 as slow
 from tests.engines.conftest import warmed
 from tests.engines.slow_connect4 import SlowGame, after, random_positions
+from tests.patience import SOON
 
 SIZES = ["4x4", "5x4", "4x7", "7x6", "7x6 #4,2", "9x5 #1,3", "16x16", "16x16 #8,2"]
 SMALL = ["4x4", "4x4 #2,2", "5x4", "5x4 #3,2", "5x4 #5,1", "4x5", "4x5 #2,3", "4x5 #4,5"]
 MANY = 200_000  # nodes; more than a small board needs
-SOON = 5.0  # seconds; a generous bound on what takes milliseconds
 RESULTS = {Result.WIN: slow.WIN, Result.DRAW: slow.DRAW, Result.LOSS: slow.LOSS}
 
 

@@ -11,11 +11,11 @@ from plyd.engines.core.engine import Capability
 from plyd.engines.core.machine import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
+from tests.patience import LONG, SOON
 
 PLAY_OUTS = 50
 LONGEST_PLAY_OUT = 2000
 NODES = 3000
-SOON, LONG = 10.0, 20.0  # seconds: a generous bound on what should take milliseconds, and twice that
 
 
 def play_out(rules, seed):

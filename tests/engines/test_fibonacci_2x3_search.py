@@ -12,9 +12,9 @@ from plyd.engines.core.machine import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Clock, ExpectedPoints, Limits, Score, StopReason, Unreachable
 from plyd.engines.fibonacci_2x3.rules import RULES
+from tests.patience import LONG, SOON
 
 ENOUGH = Limits(max_nodes=10**6)  # so that a search that should end by itself does not hang the tests if it is wrong
-SOON, LONG = 10.0, 20.0  # seconds: a generous bound on what takes milliseconds, and twice that
 CLOSE = 1e-9
 
 OPEN = "b 1 0 0 0 0 2"  # nobody searches this game to its end by looking ahead

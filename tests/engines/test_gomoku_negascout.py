@@ -60,7 +60,6 @@ from tests.engines.test_gomoku_threats import (
 
 RULES = pytest.mark.parametrize("rules", [FREESTYLE, STANDARD], ids=["freestyle", "standard"])
 WIDE = Taste(400, 0, 0)  # looks at everything, and chases no fours
-SOON = 5.0  # seconds; a generous bound on what takes milliseconds
 
 
 # --- Against minimax --------------------------------------------------------------------------------------------------

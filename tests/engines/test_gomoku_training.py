@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +24,7 @@ pytest.importorskip("onnx")
 from plyd.engines.gomoku.export import largest_difference, onnx_bytes  # noqa: E402
 from plyd.engines.gomoku.inference import load_network  # noqa: E402
 from plyd.engines.gomoku.training import CHECKPOINT, Plan, Trainer, elo_difference  # noqa: E402
+from tests.patience import LONG, SOON, until  # noqa: E402
 
 LINE = '{"size": 7, "variant": "freestyle", "moves": "d4 c3 d5 c4 d6", "result": 1, "opening": 2}'
 QUICK = Style(walks=12, quick_walks=6, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(5,))
@@ -279,28 +279,21 @@ def command(folder, games, *more):
     return [*start, *words.split(), "--bootstrap", str(games), "--out", str(folder), *more]
 
 
-def wait_for(claim, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not claim():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def test_a_run_goes_on_after_a_kill_and_its_players_end_with_it(tmp_path, games):
     folder = tmp_path / "run"
     log = folder / "log.jsonl"
     process = subprocess.Popen(command(folder, games), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: log.exists() and "self-play" in log.read_text() and (folder / CHECKPOINT).exists())
+    until(lambda: log.exists() and "self-play" in log.read_text() and (folder / CHECKPOINT).exists())
     players = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
     assert players
     process.kill()
     process.wait()
-    wait_for(lambda: not any(os.path.exists(f"/proc/{player}") for player in players), 20)
+    until(lambda: not any(os.path.exists(f"/proc/{player}") for player in players))
     done = read_file(folder / CHECKPOINT)[0]["progress"]["steps"]
     with log.open("a") as file:
         file.write('{"steps": 9')  # as a kill in the midst of writing leaves it
     last = command(folder, games, "--steps", str(done + 4), "--ship", str(tmp_path / "mine.plyd"))
-    again = subprocess.run(last, capture_output=True, text=True, timeout=100, check=True)
+    again = subprocess.run(last, capture_output=True, text=True, timeout=LONG, check=True)
     assert f"goes on from step {done}" in again.stderr
     steps = [json.loads(line)["steps"] for line in log.read_text().splitlines()]
     assert steps == sorted(set(steps))
@@ -318,7 +311,7 @@ def test_ctrl_c_saves(tmp_path, games):
     )
     assert process.stdout.readline()  # a generation
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=SOON)
     assert process.returncode == 0
     assert "saved after" in errors
     assert (folder / CHECKPOINT).exists()

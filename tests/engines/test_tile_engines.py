@@ -24,6 +24,7 @@ from plyd.models.ntuple import patterns_of
 from plyd.models.packing import pack
 from tests.engines.slow_tiles import GAMES, SlowNetwork, played_boards, random_boards
 from tests.engines.small_players import BASES, NETWORK, VARIANTS
+from tests.patience import SOON
 
 KINDS = {"2048": Game2048, "2584": Fibonacci4x4}
 STEP = 0.25
@@ -212,7 +213,7 @@ def test_many_games_with_a_harmed_file_are_refused_in_one_line(tmp_path):
         "--model",
         str(tmp_path / "mine.plyd"),
     ]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert (found.returncode, found.stdout) == (1, "")
     assert len(found.stderr.splitlines()) == 1
     assert "mine.plyd" in found.stderr

@@ -26,10 +26,10 @@ from plyd.models.errors import BadWeights
 from plyd.models.ntuple import patterns_of
 from tests.engines.slow_tiles import GAMES, SlowNetwork, cells_of, legal_slides
 from tests.engines.small_players import NETWORK, method_of
+from tests.patience import SOON
 
 GAME = GAMES["2048"]
 PLAN = Plan("2048", "classic", NETWORK, 15)
-SOON = 60.0  # seconds: for a process to start, compile and play
 
 
 def trainer_in(folder, threads=1, **changed):

@@ -21,7 +21,8 @@ from plyd.clients.errors import PlydError
 from plyd.models import files
 from plyd.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from tests.faults.victim import ENDLESS, START, VALUE, Victim
-from tests.servers.daemons import SOON, Caller, search_request, until
+from tests.patience import LONG, SOON, until
+from tests.servers.daemons import Caller, search_request
 
 ROOT = Path(__file__).parent.parent.parent
 PLYD = [sys.executable, "-P", "-m", "plyd.clients"]
@@ -93,20 +94,20 @@ def test_training_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_is_ro
     folder = small_disk / "run"
     words = ["train", "2048", "--network", "0123 4567", "--threads", "1", "--out", str(folder)]
     train = [*PLYD, *words, "--games"]
-    assert subprocess.run([*train, "50"], capture_output=True, timeout=120).returncode == 0
+    assert subprocess.run([*train, "50"], capture_output=True, timeout=LONG).returncode == 0
     filler = small_disk / "filler"
     with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
     before = (folder / "checkpoint.plyd").read_bytes()
-    full = subprocess.run([*train, "100"], capture_output=True, text=True, timeout=120)
+    full = subprocess.run([*train, "100"], capture_output=True, text=True, timeout=LONG)
     assert full.returncode == 1
     assert "Traceback" not in full.stderr
     [complaint] = [line for line in full.stderr.splitlines() if line.startswith("Error: ")]
     assert complaint.startswith(f"Error: No space left on device: {folder}")
     assert (folder / "checkpoint.plyd").read_bytes() == before
     filler.unlink()
-    again = subprocess.run([*train, "100"], capture_output=True, text=True, timeout=120)
+    again = subprocess.run([*train, "100"], capture_output=True, text=True, timeout=LONG)
     assert (again.returncode, "goes on from game 50" in again.stderr) == (0, True)
     assert read_checkpoint(folder).progress["games"] == 100
 
@@ -151,7 +152,7 @@ def test_a_broken_model_is_one_line_and_status_1(tmp_path, spoil, complaint):
     broken = tmp_path / "broken.plyd"
     broken.write_bytes(spoil((ROOT / "models/gomoku-freestyle.plyd").read_bytes()))
     command = [*PLYD, "serve", "gomoku", "--model", str(broken), "--listen", "127.0.0.1:0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"Error: {broken} {complaint}\n"
 
@@ -169,7 +170,7 @@ def test_a_truncated_weight_file_that_ships_ends_the_daemon_with_one_clear_line(
     (package / "models" / name).write_bytes(cut((ROOT / "models" / name).read_bytes()))
     command = [*PLYD, "serve", game, "--listen", f"unix:{tmp_path / 's'}", "--log-format", "human"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, env=environment)
     assert (done.returncode, done.stdout) == (1, "")
     assert "Traceback" not in done.stderr
     [complaint] = [line for line in done.stderr.splitlines() if "SHA-256" in line]
@@ -191,7 +192,7 @@ def test_a_log_that_nobody_hears_any_more_does_not_stop_the_daemon(tmp_path):
             for _ in range(50):
                 assert client.search(START).score.expected_points == VALUE
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(SOON) == 0
     finally:
         process.kill()
         process.communicate()
@@ -209,7 +210,7 @@ def test_a_log_that_nobody_reads_does_not_stop_the_daemon(tmp_path):
         first = process.stderr.readline()
         assert b"listening on" in first  # what it had room for is whole
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(SOON) == 0
     finally:
         process.kill()
         process.communicate()
@@ -224,19 +225,23 @@ def test_a_daemon_without_room_for_more_connections_serves_those_it_has_and_reco
         until(lambda: victim.open_files() >= most - 1)
         for _ in range(20):
             assert old.engine.Search(search_request(START), timeout=SOON).report.score.expected_points == VALUE
-        spent = cpu_seconds(victim.pid)
-        time.sleep(1)
-        assert cpu_seconds(victim.pid) - spent < 0.7  # it does not run in circles
+        until(lambda: seconds_worked(victim.pid, 0.5) < 0.2)  # it does not run in circles
         for connection in crowd:
             connection.close()
         with EngineClient(victim.target, retry_seconds=SOON) as client:
             assert client.search(START).score.expected_points == VALUE
 
 
-def cpu_seconds(pid):
-    """Processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def seconds_worked(pid, seconds):
+    """Processor time that a process uses within so many seconds."""
+
+    def used():
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    before = used()
+    time.sleep(seconds)
+    return used() - before
 
 
 def test_a_clock_that_jumps_by_years_changes_no_limit(tmp_path):
@@ -259,12 +264,10 @@ def test_a_clock_that_jumps_by_years_changes_no_limit(tmp_path):
                 took = time.monotonic() - began
                 timer.join()
                 assert report.final
-                assert (
-                    0.25 < took < 5
-                )  # neither at once nor in three years; reading the false clock takes its time, too
+                assert 0.25 < took < SOON  # neither at once nor in three years
                 assert client.search(START).score.expected_points == VALUE
         process.terminate()
-        said = process.communicate(timeout=30)[1].decode()
+        said = process.communicate(timeout=SOON)[1].decode()
         assert process.returncode == 0
     finally:
         process.kill()
@@ -273,7 +276,7 @@ def test_a_clock_that_jumps_by_years_changes_no_limit(tmp_path):
     requests = [line for line in lines if line["message"] == "request"]
     years = {int(line["time"][:4]) for line in requests}
     assert max(years) - min(years) >= 5  # it did jump
-    assert all(0 <= line["ms"] < 5000 for line in requests)
+    assert all(0 <= line["ms"] < 1000 * SOON for line in requests)
 
 
 def test_a_wall_clock_that_jumps_within_the_process_changes_no_limit(open_daemon, monkeypatch):
@@ -283,7 +286,7 @@ def test_a_wall_clock_that_jumps_within_the_process_changes_no_limit(open_daemon
     limits, options = {"move_time_ms": 200}, {"reports": "1000000", "seconds_per_report": "0.01"}
     report = daemon.caller.engine.Search(search_request(limits=limits, options=options)).report
     assert report.final
-    assert 0.15 < time.monotonic() - began < 2
+    assert 0.15 < time.monotonic() - began < SOON
 
 
 # --- Signals ----------------------------------------------------------------------------------------------------------
@@ -320,5 +323,5 @@ def test_a_daemon_told_to_go_while_it_is_overloaded_answers_or_refuses_everybody
 @pytest.mark.slow
 def test_a_daemon_killed_again_and_again_costs_clients_that_retry_nothing():
     command = [*PLYD, "stress", "kill", "--minutes", "0.7", "--every", "14", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,7 +7,8 @@ import pytest
 
 from plyd.engines import registry
 from plyd.servers.log import calls_of
-from tests.servers.daemons import House, OpenDaemon, Process, until
+from tests.patience import until
+from tests.servers.daemons import House, OpenDaemon, Process
 from tests.servers.fakes import FakeEngine
 
 

@@ -19,18 +19,9 @@ from plyd.servers.addresses import parse_address
 from plyd.servers.daemon import Daemon
 from plyd.servers.runtime import Capacity
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
+from tests.patience import SOON, until
 
-SOON = 10.0  # seconds that anything may take on a busy machine; nothing here takes a tenth of it
 SLOW = {"reports": "1000000", "seconds_per_report": "0.02"}  # options of a fake search that never ends by itself
-
-
-def until(claim, seconds=SOON):
-    """What a claim says, once it holds; the test fails if it does not soon."""
-    end = time.monotonic() + seconds
-    while not (result := claim()):
-        assert time.monotonic() < end, f"still not so after {seconds} s"
-        time.sleep(0.002)
-    return result
 
 
 def search_request(start="", moves=(), **fields):
@@ -202,7 +193,7 @@ class Process:
         self._popen.stdin.close()
         self._popen.stdin = None
 
-    def exit_status(self, seconds=60.0):
+    def exit_status(self, seconds=SOON):
         """How it ended, once it has."""
         return self._popen.wait(seconds)
 

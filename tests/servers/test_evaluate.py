@@ -7,7 +7,8 @@ import grpc
 import pytest
 
 from plyd.v1 import engine_pb2
-from tests.servers.daemons import SOON, Caller, analyze_request, read_out, until
+from tests.patience import SOON, until
+from tests.servers.daemons import Caller, analyze_request, read_out
 
 TEXT, NUMBERS = engine_pb2.ANSWER_FORM_TEXT, engine_pb2.ANSWER_FORM_NUMBERS
 

@@ -14,10 +14,10 @@ from plyd.engines.core.errors import BadCommand, BadInput, BadLimit, EngineError
 from plyd.servers.messages import SIDES
 from plyd.servers.status import status_code
 from plyd.v1 import engine_pb2
-from tests.servers.daemons import OpenDaemon, until
+from tests.patience import SOON, until
+from tests.servers.daemons import OpenDaemon
 from tests.servers.fakes import FakeEngine
 
-SECONDS = 60.0  # for a whole conversation
 ANY_ID = st.integers(0, 2**64 - 1)
 FEW = st.none() | st.integers(0, 3)
 
@@ -90,7 +90,7 @@ class Conversation(RuleBasedStateMachine):
         play = self.daemon.caller.channel.stream_stream(
             "/plyd.v1.EngineService/Play", response_deserializer=engine_pb2.PlayResponse.FromString
         )
-        self.call = play(iter(self.sent.get, None), timeout=SECONDS)
+        self.call = play(iter(self.sent.get, None), timeout=SOON)
 
     def say(self, number, expect, **command):
         self.expected.append((number, expect))

@@ -8,7 +8,8 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from plyd.v1 import engine_pb2, rules_pb2, search_pb2
-from tests.servers.daemons import SLOW, SOON, analyze_request, read_out, search_request, until
+from tests.patience import SOON, until
+from tests.servers.daemons import SLOW, analyze_request, read_out, search_request
 from tests.servers.fakes import FakeEngine
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING

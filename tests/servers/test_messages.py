@@ -9,7 +9,7 @@ from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.servers import messages
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
-from tests.servers.daemons import SOON
+from tests.patience import SOON
 from tests.servers.fakes import FakeEngine
 
 SCORE = Score(Side.PLAYER_TWO, WinProbability(0.5))

@@ -14,14 +14,15 @@ from plyd.servers.addresses import BadAddress, parse_address
 from plyd.servers.exporter import Exporter
 from plyd.servers.metrics import Tally
 from plyd.v1 import engine_pb2
-from tests.servers.daemons import SLOW, search_request, until
+from tests.patience import SOON, until
+from tests.servers.daemons import SLOW, search_request
 from tests.servers.fakes import FakeEngine
 
 
 def get(url, **headers):
     """The status and the body of what a URL answers."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=SOON) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -12,7 +12,8 @@ import pytest
 from plyd.servers import session
 from plyd.servers.status import INTERNAL_MESSAGE
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
-from tests.servers.daemons import SLOW, Caller, retry_seconds, search_request, until
+from tests.patience import until
+from tests.servers.daemons import SLOW, Caller, retry_seconds, search_request
 from tests.servers.fakes import SECRET, FakeEngine
 
 INVALID, NOT_FOUND, EXHAUSTED, INTERNAL = 3, 5, 8, 13  # google.rpc.Code

@@ -15,8 +15,9 @@ from click.testing import CliRunner
 from plyd.clients import EngineClient
 from plyd.clients.cli import main
 from plyd.v1 import engine_pb2, search_pb2
+from tests.patience import SOON, until
 from tests.ports import free_place
-from tests.servers.daemons import SOON, Caller, Process, analyze_request, search_request, until
+from tests.servers.daemons import Caller, Process, analyze_request, search_request
 
 ROOT = Path(__file__).parents[2]
 START = "b 1 1 0 0 0 0"
@@ -243,7 +244,7 @@ def test_it_goes_when_stdin_closes_if_told_to_and_logs_for_people(serve):
 
 def test_a_signal_during_warm_up_ends_it_well(serve, tmp_path):
     process = serve("--listen", f"unix:{tmp_path / 's'}")
-    until(lambda: "listening on" in process.said(), 60)
+    until(lambda: "listening on" in process.said())
     process.signal(signal.SIGTERM)
     assert process.exit_status() == 0
     assert not (tmp_path / "s").exists()
@@ -324,7 +325,7 @@ def test_a_second_signal_ends_it_at_once(fake_process, stuck):
 
 def test_an_engine_that_does_not_get_warm_ends_the_daemon_with_status_1(fake_process, tmp_path):
     process = fake_process(10, "unlucky")
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=SOON)
     assert (process.returncode, stdout) == (1, "")
     assert "OSError: no weights" in stderr
     assert all(line.startswith("{") for line in stderr.splitlines())
@@ -388,7 +389,7 @@ def test_a_daemon_whose_lines_nobody_reads_serves_all_the_same(tmp_path):
     with EngineClient(f"unix:{path}") as client:
         client.wait_until_ready(120)
     process.terminate()
-    said = process.communicate(timeout=30)[1]
+    said = process.communicate(timeout=SOON)[1]
     assert process.returncode == 0
     assert b"Traceback" not in said
     assert not path.exists()

@@ -7,7 +7,8 @@ import pytest
 
 from plyd.servers.status import INTERNAL_MESSAGE
 from plyd.v1 import engine_pb2, rules_pb2
-from tests.servers.daemons import SOON, analyze_request, details_of, field_at_fault, search_request, until
+from tests.patience import SOON, until
+from tests.servers.daemons import analyze_request, details_of, field_at_fault, search_request
 from tests.servers.fakes import SECRET, FakeEngine
 
 INVALID, NOT_FOUND = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND

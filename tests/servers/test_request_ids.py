@@ -11,7 +11,8 @@ import pytest
 from plyd.servers import log
 from plyd.servers.calls import request_id
 from plyd.v1 import engine_pb2
-from tests.servers.daemons import analyze_request, read_out, search_request, until
+from tests.patience import until
+from tests.servers.daemons import analyze_request, read_out, search_request
 
 
 def id_of(call):

@@ -4,7 +4,8 @@ import grpc
 import pytest
 
 from plyd.v1 import position_pb2, rules_pb2
-from tests.servers.daemons import SOON, field_at_fault
+from tests.patience import SOON
+from tests.servers.daemons import field_at_fault
 
 
 def new_game(daemon, **fields):

@@ -13,7 +13,8 @@ from plyd.engines.core.rules import Side
 from plyd.engines.core.search import Clock, Limits
 from plyd.servers import session
 from plyd.v1 import search_pb2
-from tests.servers.daemons import SLOW, SOON, Caller, analyze_request, retry_seconds, search_request, until
+from tests.patience import SOON, until
+from tests.servers.daemons import SLOW, Caller, analyze_request, retry_seconds, search_request
 from tests.servers.fakes import Sticks
 
 TIME, NODES, DEPTH, FINISHED, STOPPED, NO_SEARCH = (
@@ -79,7 +80,7 @@ def test_a_slow_reader_misses_reports_in_between_but_not_the_final_one(sticks):
         analyze_request(options={"reports": str(made), "padding": "20000"}), timeout=60
     )
     first = next(stream)
-    until(lambda: sticks.searches.running == 0, 30)  # it ends although nobody reads
+    until(lambda: sticks.searches.running == 0)  # it ends although nobody reads
     rest = list(stream)
     told = [response.report for response in [first, *rest]]
     assert len(told) < made

@@ -14,8 +14,9 @@ from plyd.clients.errors import NotAllowed, Unavailable
 from plyd.servers import tls
 from plyd.servers.settings import BadSetting
 from plyd.v1 import engine_pb2
+from tests.patience import until
 from tests.servers.certificates import make_authority, make_certificate, openssl
-from tests.servers.daemons import Caller, until
+from tests.servers.daemons import Caller
 
 OPENING = "b 2 2 0 0 0 0"
 

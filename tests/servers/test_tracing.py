@@ -23,7 +23,8 @@ from plyd.servers.plan import read_tracing_endpoint
 from plyd.servers.settings import gather
 from plyd.servers.tracing import Tracing
 from plyd.v1 import engine_pb2
-from tests.servers.daemons import Caller, analyze_request, search_request, until
+from tests.patience import SOON, until
+from tests.servers.daemons import Caller, analyze_request, search_request
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -197,13 +198,9 @@ def test_a_collector_that_is_away_holds_nobody_up(serve):
     process = serve("--listen", "127.0.0.1:0", "--tracing-endpoint", "127.0.0.1:1")
     [address] = process.addresses()
     with Caller(address) as caller:
-        began = time.monotonic()
-        caller.engine.Search(search_request("b 2 2 0 0 0 0"))
-        assert time.monotonic() - began < 5
-    began = time.monotonic()
+        caller.engine.Search(search_request("b 2 2 0 0 0 0"), timeout=SOON)
     process.signal(signal.SIGTERM)
-    assert process.exit_status(20) == 0
-    assert time.monotonic() - began < 5, process.said()
+    assert process.exit_status(SOON) == 0
 
 
 def test_without_the_package_the_way_to_get_it_is_told(monkeypatch):
@@ -221,5 +218,5 @@ def test_an_endpoint_of_another_form_is_refused(endpoint):
 
 def test_tracing_is_not_even_imported_unless_it_is_asked_for():
     code = "import sys, plyd.servers.daemon; print({'opentelemetry', 'prometheus_client'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SOON)
     assert done.stdout == "set()\n"

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.patience import LONG, SOON
 from tests.ports import free_ports
 from tests.test_up import PORTS
 
@@ -20,7 +21,6 @@ GAMES = {
     "connect4": "Connect Four",
     "gomoku": "Gomoku",
 }
-START_SECONDS = 240  # the first start compiles every kernel
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -30,7 +30,7 @@ def fleet(tmp_path_factory):
     fleet = Fleet(tmp_path_factory.mktemp("up") / "log")
     yield fleet
     fleet.process.terminate()
-    fleet.process.wait(30)
+    fleet.process.wait(SOON)
     fleet.process.stdout.close()
 
 
@@ -43,7 +43,7 @@ class Fleet:
         with log.open("wb") as errors:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         self.pids, self.url, self._log = {}, f"http://127.0.0.1:{port + 10}", log
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + LONG
         while len(self.pids) < len(GAMES) + 1:
             assert time.monotonic() < end, log.read_text()
             self.hear()
@@ -80,7 +80,7 @@ def visit(fleet, chromium):
     def visit(game="", link="", context=None, **settings):
         if context is None:
             context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | settings)
-            context.set_default_timeout(30_000)
+            context.set_default_timeout(1000 * SOON)
             contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)

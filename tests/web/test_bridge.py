@@ -14,12 +14,12 @@ from websockets.sync.client import connect
 
 from plyd.clients.web.app import make_app
 from plyd.clients.web.cli import LONGEST_MESSAGE
+from tests.patience import SOON, until
 from tests.ports import free_place
-from tests.servers.daemons import House, OpenDaemon, until
+from tests.servers.daemons import House, OpenDaemon
 from tests.servers.fakes import FakeEngine
 
 FOR_EVER = {"reports": "1000000", "seconds_per_report": "0.01"}
-SOON = 10
 
 
 @pytest.fixture(scope="module")
@@ -252,9 +252,7 @@ def test_a_closed_tab_frees_its_slot_at_once(bridge, sticks):
     with Page(bridge) as page:
         page.answer(page.think(options=FOR_EVER))
         assert sticks.searches.running == 1
-    began = time.monotonic()
     until(lambda: sticks.searches.running == 0)
-    assert time.monotonic() - began < 5
 
 
 def test_two_tabs_that_analyse_without_end_take_turns(bridge):
