@@ -15,8 +15,9 @@ help: ## list the commands
 up: .venv/up ## install if needed, then run every engine, each in its own daemon
 	$(BIN)/plyd up
 
-test: .venv/dev ## install if needed, then run the tests, three files at a time: most wait more than they work
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+test: .venv/dev ## install if needed, then compile kernels, run the tests, four files at a time: most wait more than they work
+	$(BIN)/plyd warm
+	$(BIN)/python -m pytest -n 4 --dist loadfile
 
 test-slow: .venv/dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
@@ -60,7 +61,7 @@ build/libplyd-course.so: clients/course/plyd_course.c clients/course/plyd_course
 	@touch $@
 
 .venv/dev: .venv/up
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]"
 	@touch $@
 
 .venv/fuzz: .venv/dev

@@ -20,6 +20,7 @@ COMMANDS = {
     "gomocup": "plyd.clients.gomocup:gomocup",
     "arena": "plyd.clients.arena:arena",
     "train": "plyd.engines.train:train",
+    "warm": "plyd.engines.warm:warm",
     "config": "plyd.servers.config_cli:config",
     "token": "plyd.servers.config_cli:token",
     "models": "plyd.models.cli:models",

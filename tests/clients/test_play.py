@@ -34,7 +34,6 @@ needs_bulk = pytest.mark.skipif(not find_spec("plyd.engines.bulk"), reason="plyd
 
 FAKE_BULK = """
 import json, sys, time
-from tests.patience import SOON
 print(*sys.argv[1:], file=open(__file__ + ".arguments", "w"))
 for i in range(5):
     game = {"points": 1000 * i, "moves": 50, "largest": 16 + i % 2, "start_ms": 1000 * i + 1, "end_ms": 1000 * i + 501}

@@ -13,7 +13,8 @@ from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
 from tests.patience import LONG, SOON
 
-PLAY_OUTS = 50
+PLAY_OUTS = 10
+POSITIONS = 8  # of a game, that are searched
 LONGEST_PLAY_OUT = 2000
 NODES = 3000
 
@@ -26,6 +27,11 @@ def play_out(rules, seed):
         move = rng.choices(moves, [move.probability or 1.0 for move in moves])[0]
         positions.append(rules.play(positions[-1], move.text).position)
     return positions
+
+
+def some(positions):
+    """A few positions of a game, from its beginning to near its end."""
+    return positions[:: len(positions) // POSITIONS + 1]
 
 
 def searchers(engine):
@@ -118,13 +124,13 @@ def test_the_picture_shows_every_tile(engine):
 
 def test_the_last_report_and_only_the_last_is_final(engine):
     for searcher, rules in searchers(engine):
-        for position in play_out(rules, 1)[::7]:
+        for position in some(play_out(rules, 1)):
             assert_only_the_last_is_final(list(searcher.search(position, Limits(max_nodes=NODES), Stop())))
 
 
 def test_a_search_gives_a_legal_move_to_a_player_and_to_chance_only_if_something_plays_its_part(engine):
     for searcher, rules in searchers(engine):
-        for position in play_out(rules, 2)[:-1:7]:
+        for position in some(play_out(rules, 2)[:-1]):
             last = list(searcher.search(position, Limits(max_nodes=NODES, max_lines=3), Stop()))[-1]
             legal = {move.text for move in rules.legal_moves(position)}
             assert 1 <= len(last.lines) <= 3
@@ -138,7 +144,7 @@ def test_a_search_gives_a_legal_move_to_a_player_and_to_chance_only_if_something
 
 def test_the_same_nodes_twice_find_the_same(engine):
     for searcher, rules in searchers(engine):
-        for position in play_out(rules, 3)[2::11]:
+        for position in some(play_out(rules, 3)[2:]):
             once, again = (
                 replace(list(searcher.search(position, Limits(max_nodes=NODES), Stop()))[-1], seconds=0.0)
                 for _ in range(2)
