@@ -6,8 +6,8 @@ ends from what would not.
 
 import time
 
-SOON = 120.0  # seconds: nothing that is waited for takes a tenth of it
-LONG = 600.0  # seconds: a limit that nothing reaches unless it is broken; or for what compiles kernels first
+SOON = 120  # seconds: nothing that is waited for takes a tenth of it
+LONG = 600  # seconds: a limit that nothing reaches unless it is broken; or for what compiles kernels first
 
 
 def until(claim, seconds=SOON):

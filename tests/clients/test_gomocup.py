@@ -497,10 +497,11 @@ def test_exactly_five_is_another_game(talking):
 def test_messages_tell_of_the_search(talking):
     async def play(talk):
         await talk.ask("START 15")
+        await talk.tell("INFO max_node 50")
         await talk.ask("TURN 7,7")
         return talk.talk[-1]
 
-    message = talking(play, move_ms=150)
+    message = talking(play, move_ms=1000 * SOON)
     assert re.fullmatch(r"MESSAGE depth \d+ score \S+( in \d+)? nodes \d+( speed \d+)? pv \d+,\d+( \d+,\d+)*", message)
 
 
@@ -1047,15 +1048,17 @@ def test_an_option_that_there_is_not(talking):
 def test_a_daemon_that_is_lost_and_comes_back(talking, spare_gomoku):
     async def play(talk):
         assert await talk.ask("START 15") == "OK"
+        await talk.tell("INFO timeout_turn 60000", "INFO max_node 1")
         await talk.ask("TURN 7,7")
         assert talk.talk[-1].startswith("MESSAGE depth")
         spare_gomoku.kill()
+        await talk.tell("INFO timeout_turn 150")
         assert re.fullmatch(r"\d+,\d+", await talk.ask("TURN 0,0"))
         assert talk.talk[-1] == "MESSAGE the engine has no move; this one is not its own"
         assert "unavailable" in talk.talk[-2]
         spare_gomoku.launch()
         await asyncio.to_thread(spare_gomoku.wait)
-        await talk.tell("INFO timeout_turn 3000", "INFO max_node 1")
+        await talk.tell("INFO timeout_turn 60000", "INFO max_node 1")
         assert re.fullmatch(r"\d+,\d+", await talk.ask("TURN 14,0"))
         assert talk.talk[-2].startswith("MESSAGE depth") or talk.talk[-1].startswith("MESSAGE depth")
 
@@ -1071,7 +1074,7 @@ def test_a_daemon_that_hangs(talking, spare_gomoku):
         finally:
             spare_gomoku.process.send_signal(signal.SIGCONT)
         assert "MESSAGE the engine is late" in talk.talk
-        await talk.tell("INFO timeout_turn 3000", "INFO max_node 1")
+        await talk.tell("INFO timeout_turn 60000", "INFO max_node 1")
         await talk.ask("TURN 0,0")
         assert talk.talk[-1].startswith("MESSAGE depth")
 

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -21,16 +19,9 @@ from plyd.clients.arena import Adviser
 from plyd.clients.cli import main
 from plyd.clients.private import PrivateDaemon
 from plyd.clients.records import SLIDES, Judge, Replay, read_records
-from plyd.engines.registry import ENGINES
 from tests.patience import SOON, until
 
 HARD = {1: 0.75, 3: 0.25}
-MODELS = Path(__file__).parents[2] / "models"
-needs_engine = pytest.mark.skipif(
-    "2584" not in ENGINES or not all((MODELS / f"2584-{name}.plyd").exists() for name in ("classic", "hard")),
-    reason="the engine of 2584, or what it learned, is not there yet",
-)
-needs_bulk = pytest.mark.skipif(not find_spec("plyd.engines.bulk"), reason="plyd.engines.bulk is not there yet")
 
 FAKE_BULK = """
 import json, sys, time
@@ -323,20 +314,21 @@ def test_nobody_there(nowhere):
 # The real thing
 
 
-@needs_engine
-@pytest.mark.parametrize("options", [[], ["--evil"]])
-def test_games_through_a_daemon(tmp_path, options):
-    path = tmp_path / "games.rec"
+@pytest.fixture(scope="module")
+def fibonacci():
+    """The address of a daemon that plays 2584."""
     with PrivateDaemon("2584") as daemon:
-        done = invoke(
-            "play", "2584", "--variant", "hard", "--games", 1, "--connect", daemon.target, "--save", path, *options
-        )
+        yield daemon.target
+
+
+@pytest.mark.parametrize("options", [[], ["--evil"]])
+def test_games_through_a_daemon(tmp_path, fibonacci, options):
+    path, words = tmp_path / "games.rec", ["--variant", "hard", "--games", 1, "--connect", fibonacci]
+    done = invoke("play", "2584", *words, "--save", path, *options)
     assert (done.exit_code, done.stderr) == (0, "")
     assert invoke("play", "2584", "--read", path).exit_code == 0
 
 
-@needs_engine
-@needs_bulk
 @pytest.mark.parametrize("game", ["2048", "2584"])
 def test_games_in_bulk(game):
     done = invoke("play", game, "--games", 4, "--seed", Random(1).randrange(1000))
@@ -344,8 +336,6 @@ def test_games_in_bulk(game):
     assert done.stdout.startswith("4       avg = ")
 
 
-@needs_engine
-@needs_bulk
 @pytest.mark.parametrize("variant", ["classic", "hard"])
 def test_saved_games_in_bulk_pass_the_judge(tmp_path, variant):
     path = tmp_path / "games.rec"
