@@ -26,8 +26,7 @@ GRACE_SECONDS = 0.1  # for what was said before END to be answered, if it can be
     help="A move's limit where the manager says none.",
 )
 @click.option("--option", "option", multiple=True, metavar="NAME=VALUE", help="Set an engine's option; repeatable.")
-@click.option("--warm", is_flag=True, help="Only compile what a first start compiles, and leave.")
-def gomocup(connect: str | None, move_time: int, option: tuple[str, ...], warm: bool) -> None:
+def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> None:
     """Play Gomoku for a manager who writes commands on stdin and reads answers on stdout, until END or end of file.
 
     Also installed as `pbrain-plyd`, since managers look for that name. Give them that file as the engine: it needs no
@@ -35,7 +34,7 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...], warm: 
 
     Without --connect a private daemon is started, and stopped at the end. START is answered once the engine is ready:
     after a second or two, but the very first time kernels compile, which takes longer than some managers wait. Run
-    `pbrain-plyd --warm` once before.
+    `plyd warm gomoku` once before.
 
     \b
     in                  out
@@ -48,7 +47,7 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...], warm: 
     END
 
     \b
-    pbrain-plyd --warm
+    plyd warm gomoku
     c-gomoku-cli -each tc=0/1 tolerance=10 -engine cmd=/path/to/pbrain-plyd -engine cmd=/path/to/pbrain-other \\
         -boardsize 15 -rule 0 -games 40
     plyd gomocup --connect 127.0.0.1:25844 --option threads=2
@@ -58,9 +57,6 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...], warm: 
     options = options_of(option)
     if connect == "":
         raise click.BadParameter("an address is HOST:PORT or unix:PATH", param_hint="--connect")
-    if warm:
-        warm_up()
-        return
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -86,20 +82,6 @@ def options_of(pairs: tuple[str, ...]) -> dict[str, str]:
             raise click.BadParameter(f"{pair!r}; expected NAME=VALUE", param_hint="--option")
         options[name] = value
     return options
-
-
-def warm_up() -> None:
-    """Start the engine once, so that what it compiles is there the next time."""
-    from plyd.clients.errors import PlydError
-    from plyd.clients.gomocup_brain import GAME
-    from plyd.clients.private import PrivateDaemon
-
-    began = time.monotonic()
-    try:
-        with PrivateDaemon(GAME):
-            click.echo(f"the engine is ready after {time.monotonic() - began:.1f} s", err=True)
-    except PlydError as error:
-        raise click.ClickException(str(error)) from None
 
 
 async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> None:

@@ -1,5 +1,6 @@
 """`plyd warm`: compile now what the first start of each engine would compile."""
 
+import signal
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -8,7 +9,7 @@ import click
 
 from plyd.engines import registry
 from plyd.engines.core.cores import usable_cores
-from plyd.engines.core.errors import UnknownGame
+from plyd.engines.core.errors import EngineError, UnknownGame
 
 
 @click.command(short_help="Compile every engine's kernels, once.")
@@ -16,8 +17,9 @@ from plyd.engines.core.errors import UnknownGame
 def warm(games: tuple[str, ...]) -> None:
     """Compile the kernels of GAMES, or of every game, and keep them, so that their daemons are ready in seconds.
 
-    A daemon's first start does the same; this is for when nobody should wait for that: after an installation, in an
-    image. As many games are compiled side by side as there are cores. What is compiled already costs a start only.
+    A daemon's first start does the same. This is for when nobody should wait for that: after an installation, before a
+    tournament, in an image. Games are compiled side by side, as many as there are cores; what is compiled already
+    costs no more than a start.
 
     \b
     plyd warm
@@ -27,10 +29,15 @@ def warm(games: tuple[str, ...]) -> None:
         registry.check(games)
     except UnknownGame as error:
         raise click.BadParameter(str(error), param_hint="GAMES") from None
-    asked = games or tuple(registry.ENGINES)
-    with ProcessPoolExecutor(usable_cores(), get_context("spawn"), max_tasks_per_child=1) as pool:
+    asked = games or tuple(reversed(registry.ENGINES))  # those that take longest come last there
+    die = (signal.SIGINT, signal.SIG_DFL)  # at Ctrl-C, without a word
+    with ProcessPoolExecutor(usable_cores(), get_context("spawn"), signal.signal, die, max_tasks_per_child=1) as pool:
         for done in as_completed([pool.submit(seconds_to_warm, game) for game in dict.fromkeys(asked)]):
-            click.echo("{}: ready after {:.1f} s".format(*done.result()), err=True)
+            try:
+                game, seconds = done.result()
+            except EngineError as error:
+                raise click.ClickException(str(error)) from None
+            click.echo(f"{game} is ready after {seconds:.1f} s", err=True)
 
 
 def seconds_to_warm(game: str) -> tuple[str, float]:
