@@ -57,6 +57,7 @@ class AsyncEngineClient:
         self._engine: Any = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules: Any = rules_pb2_grpc.RulesServiceStub(self._channel)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)
+        self._closed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,7 +68,8 @@ class AsyncEngineClient:
         await self.close()
 
     async def close(self) -> None:
-        """Hang up; calls under way end."""
+        """Hang up; calls under way end, and so do those that wait for the daemon to come back."""
+        self._closed.set()
         await self._channel.close()
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
@@ -79,7 +81,7 @@ class AsyncEngineClient:
                         reply = await self._health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True)
                         if reply.status == health_pb2.HealthCheckResponse.SERVING:
                             return
-                    await asyncio.sleep(0.02)
+                    await self._pause(0.02)
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     async def watch(self) -> AsyncGenerator[bool, None]:
@@ -135,7 +137,7 @@ class AsyncEngineClient:
             except grpc.RpcError as error:
                 if is_begun:
                     raise self.settings.explain(error) from None
-                await asyncio.sleep(retry.delay_after(self.settings.explain(error)))
+                await self._pause(retry.delay_after(self.settings.explain(error)))
             finally:
                 stream.cancel()
 
@@ -151,7 +153,7 @@ class AsyncEngineClient:
                 game.close()
                 if not isinstance(error, Unavailable):
                     raise
-                await asyncio.sleep(retry.delay_after(error))
+                await self._pause(retry.delay_after(error))
 
     async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
@@ -184,7 +186,7 @@ class AsyncEngineClient:
                     await filling
                     return
                 except grpc.RpcError as error:
-                    await asyncio.sleep(retry.delay_after(self.settings.explain(error)))
+                    await self._pause(retry.delay_after(self.settings.explain(error)))
                 finally:
                     stream.cancel()
         finally:
@@ -228,7 +230,13 @@ class AsyncEngineClient:
                     method = getattr(stub, call.method)
                     return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             except grpc.RpcError as error:
-                await asyncio.sleep(retry.delay_after(self.settings.explain(error)))
+                await self._pause(retry.delay_after(self.settings.explain(error)))
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closed.wait(), seconds)
+        if self._closed.is_set():
+            raise Cancelled("the client was closed") from None
 
 
 class AsyncGame:

@@ -30,7 +30,7 @@ from plyd.clients.core import (
     one_batch,
     settled,
 )
-from plyd.clients.errors import Unavailable
+from plyd.clients.errors import Cancelled, Unavailable
 from plyd.clients.outbox import Outbox
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 
@@ -58,6 +58,7 @@ class EngineClient:
         self._engine = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules = rules_pb2_grpc.RulesServiceStub(self._channel)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)
+        self._closed = threading.Event()
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +69,8 @@ class EngineClient:
         self.close()
 
     def close(self) -> None:
-        """Hang up; calls under way end."""
+        """Hang up; calls under way end, and so do those that wait for the daemon to come back."""
+        self._closed.set()
         self._channel.close()
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
@@ -79,7 +81,7 @@ class EngineClient:
                 reply = self._health.Check(health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=True)
                 if reply.status == health_pb2.HealthCheckResponse.SERVING:
                     return
-            time.sleep(min(0.02, max(0.0, left)))
+            self._pause(min(0.02, max(0.0, left)))
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     def watch(self) -> Iterator[bool]:
@@ -133,7 +135,7 @@ class EngineClient:
             except grpc.RpcError as error:
                 if is_begun:
                     raise self.settings.explain(error) from None
-                time.sleep(retry.delay_after(self.settings.explain(error)))
+                self._pause(retry.delay_after(self.settings.explain(error)))
             finally:
                 stream.cancel()
 
@@ -144,7 +146,7 @@ class EngineClient:
             try:
                 return Game(self._engine, self.settings, start, options)
             except Unavailable as error:
-                time.sleep(retry.delay_after(error))
+                self._pause(retry.delay_after(error))
 
     def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
@@ -170,7 +172,7 @@ class EngineClient:
                     return
                 except grpc.RpcError as error:
                     outbox.check()
-                    time.sleep(retry.delay_after(self.settings.explain(error)))
+                    self._pause(retry.delay_after(self.settings.explain(error)))
                 finally:
                     stream.cancel()
         finally:
@@ -206,7 +208,11 @@ class EngineClient:
             try:
                 return getattr(stub, call.method)(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             except grpc.RpcError as error:
-                time.sleep(retry.delay_after(self.settings.explain(error)))
+                self._pause(retry.delay_after(self.settings.explain(error)))
+
+    def _pause(self, seconds: float) -> None:
+        if self._closed.wait(seconds):
+            raise Cancelled("the client was closed") from None
 
 
 class Game:

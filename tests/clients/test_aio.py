@@ -86,8 +86,8 @@ def test_timeout_of_one_call(faulty, seconds):
 
 
 def test_search_may_take_longer_than_the_timeout(daemon):
-    report = run(lambda client: client.search(OPENING, seconds=0.5, options=AHEAD), daemon, timeout=0.2)
-    assert report.elapsed_us > 400_000
+    report = run(lambda client: client.search(OPENING, seconds=0.5, options=AHEAD), daemon, timeout=0.05)
+    assert report.elapsed_us > 50_000
 
 
 def test_nobody_answers(nowhere):
@@ -102,6 +102,18 @@ def test_nobody_answers(nowhere):
             await client.play(OPENING)
 
     run(talk, nowhere, retry_seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    "call", [AsyncEngineClient.describe, AsyncEngineClient.play, lambda client: client.evaluate([OPENING])]
+)
+def test_closing_ends_the_wait_for_a_daemon(nowhere, call):
+    async def talk(client):
+        asyncio.get_running_loop().call_later(0.3, lambda: asyncio.ensure_future(client.close()))
+        with pytest.raises(Cancelled, match="the client was closed"):
+            await call(client)
+
+    run(talk, nowhere, retry_seconds=LONG)
 
 
 def test_daemon_is_waited_for_as_long_as_was_said(nowhere):

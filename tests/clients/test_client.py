@@ -77,9 +77,9 @@ def test_timeout_of_one_call(faulty):
 
 
 def test_search_may_take_longer_than_the_timeout(daemon):
-    with EngineClient(daemon, timeout=0.2) as client:
+    with EngineClient(daemon, timeout=0.05) as client:
         report = client.search(OPENING, seconds=0.5, options=AHEAD)
-    assert report.elapsed_us > 400_000
+    assert report.elapsed_us > 50_000
 
 
 def test_nobody_answers(nowhere):
@@ -92,6 +92,14 @@ def test_nobody_answers(nowhere):
             list(client.evaluate_batches([b"b 2 2 0 0 0 0"]))
         with pytest.raises(Unavailable, match=nowhere):
             client.play(OPENING)
+
+
+@pytest.mark.parametrize("call", [EngineClient.describe, EngineClient.play, lambda client: client.evaluate([OPENING])])
+def test_closing_ends_the_wait_for_a_daemon(nowhere, call):
+    with EngineClient(nowhere, retry_seconds=LONG) as client:
+        threading.Timer(0.3, client.close).start()
+        with pytest.raises(Cancelled, match="the client was closed"):
+            call(client)
 
 
 def test_daemon_is_waited_for_as_long_as_was_said(nowhere):

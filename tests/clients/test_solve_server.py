@@ -310,7 +310,7 @@ def test_signal_while_the_private_daemon_starts(plyd):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         time.sleep(0.7)
         process.terminate()
-        assert process.wait(5) in (0, -signal.SIGTERM)  # the second if Python itself was not up yet
+        assert process.wait(SOON) in (0, -signal.SIGTERM)  # the second if Python itself was not up yet
         assert process.stderr.read() == b""
 
 
@@ -323,7 +323,7 @@ def test_daemon_killed_and_back(begin, own_daemon):
         peer.socket.sendall(QUERY + b"b 7 12 4 10 4 2\n")
         time.sleep(0.6)  # longer than one try
         own_daemon.launch()
-        assert peer.finish() == ANSWER + b"= 0\n"
+        assert peer.finish() == ANSWER + b"= 0\n", "\n".join(server.told())
         assert other.finish() == ANSWER
     [told] = server.told()
     assert told.startswith(f"queries wait for the daemon: {own_daemon.address} is unavailable: ")

@@ -172,7 +172,7 @@ def test_analysis_is_drawn_on_the_board_goes_on_and_stops(visit):
 def test_negascout_plays_with_all_its_strength_and_advises_with_all_its_lines(visit):
     page = visit("gomoku")
     page.get_by_text("More options").click()
-    set_up(page, engine="negascout", Strength="500 ms a move")
+    set_up(page, engine="negascout", Strength="Fair")
     point(page, "h8").click()
     eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
     assert page.locator("#lines tbody tr").count() == 1
@@ -315,6 +315,17 @@ def test_dark_and_light_are_both_there(visit):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 27)"
     page.get_by_role("button", name="Switch between light and dark").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(245, 242, 236)"
+
+
+def test_a_game_that_is_chosen_opens_and_an_undo_is_shown_whatever_comes_meanwhile(visit):
+    page = visit("connect4")
+    set_up(page, Yellow="You")
+    page.locator(".point").nth(3).click()
+    eventually(page, "app.game.ply === 1 && !app.isBusy")
+    told(page, "(app.travel(-1), app.moving.then(() => app.drive()), 0)")  # as when the list of games comes anew
+    eventually(page, "app.game.ply === 0 && !document.querySelector('[data-stone=x]')")
+    told(page, "(app.choose(app.cards.find(card => card.game === 'gomoku')), app.drive(), 0)")
+    eventually(page, "app.game.game === 'gomoku' && document.body.dataset.game === 'gomoku'")
 
 
 def test_undo_and_go_on_while_the_engine_thinks(visit):

@@ -24,6 +24,8 @@ export class App {
     this.game = null;
     this.board = null;
     this.turn = 0; // counts what supersedes what: a search whose turn is over is not listened to
+    this.opening = null; // the game being opened; only another one that is opened supersedes it,
+    this.going = null; // and the place being gone to, which another place does, or a move
     this.searching = 0; // the turn of the search under way, 0 if there is none
     this.isPaused = false;
     this.isBusy = false;
@@ -139,7 +141,8 @@ export class App {
 
   // Opens a game: a new one, or a record's. Says "refused" if the engine does not take it.
   async open(card, record = null) {
-    const turn = ++this.turn;
+    const opening = (this.opening = {});
+    this.turn++;
     this.keepNow(false);
     const settings = this.card?.game === card.game ? this.settings : load(card);
     let game, problem;
@@ -152,7 +155,7 @@ export class App {
     } catch (error) {
       problem = error;
     }
-    if (turn !== this.turn) return undefined;
+    if (opening !== this.opening) return undefined;
     if (problem) return this.openFailed(card, record, problem);
     const isOther = this.card?.game !== card.game || !this.board;
     Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
@@ -267,6 +270,7 @@ export class App {
   make(moves) {
     const { game } = this;
     this.turn++;
+    this.going = null;
     this.isBusy = true;
     this.moving = (async () => {
       const isSlide = game.hasChance && game.state.toMove === "one";
@@ -282,9 +286,10 @@ export class App {
   async go(ply, isPaused = true) {
     const { game } = this;
     await this.moving;
-    const turn = ++this.turn;
+    const going = (this.going = {});
+    this.turn++;
     await this.attempt(() => game.go(ply));
-    if (turn !== this.turn || game !== this.game) return;
+    if (going !== this.going || game !== this.game) return;
     this.isPaused = isPaused;
     this.show(undefined);
     this.drive();
