@@ -61,7 +61,7 @@ build/libplyd-course.so: clients/course/plyd_course.c clients/course/plyd_course
 	@touch $@
 
 .venv/dev: .venv/up
-	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
 .venv/fuzz: .venv/dev

@@ -3,6 +3,7 @@
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
 import click
@@ -37,6 +38,8 @@ def warm(games: tuple[str, ...]) -> None:
                 game, seconds = done.result()
             except EngineError as error:
                 raise click.ClickException(str(error)) from None
+            except BrokenProcessPool:
+                raise click.ClickException("a process that compiled was killed; is there enough memory?") from None
             click.echo(f"{game} is ready after {seconds:.1f} s", err=True)
 
 

@@ -24,8 +24,11 @@
 #define MSG_NOSIGNAL 0
 #endif
 
+#ifndef GRACE_MS
+#define GRACE_MS 200 /* for the way there and back, beyond the time to think */
+#endif
+
 enum {
-    GRACE_MS = 200,     /* for the way there and back, beyond the time to think */
     WHY = 256,          /* characters of a reason */
     FRAME_HEAD = 9,     /* bytes, as HTTP/2 has them */
     MOST_PAYLOAD = 16384,

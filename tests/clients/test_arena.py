@@ -375,6 +375,7 @@ def referee(say, hear, index_of, moves):
 
 
 @needs_engine
+@pytest.mark.slow
 def test_match_through_a_private_daemon():
     random = Random(3)
     command = [sys.executable, "-m", "plyd.clients", "arena", "--depth", "1"]

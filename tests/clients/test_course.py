@@ -22,7 +22,6 @@ SOURCE = ROOT / "clients" / "course" / "plyd_course.c"
 HOST = Path(__file__).with_name("course_host.c")
 FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 MOVE_MS = 20
-GRACE_SECONDS = 0.2  # GRACE_MS in plyd_call.h
 ME, OPPONENT = 2, 1
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler, cc")
 
@@ -70,9 +69,27 @@ def library(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def patient_library(tmp_path_factory):
+    """The library, but it waits for a daemon of a busy machine."""
+    path = tmp_path_factory.mktemp("course") / "libplyd-course.so"
+    subprocess.run(["cc", *FLAGS, f"-DGRACE_MS={1000 * SOON}", "-std=c11", "-o", path, SOURCE], check=True)
+    return path
+
+
 @pytest.fixture
 def ask(library, tmp_path, monkeypatch):
     """Ask the library, loaded afresh, for its point on a board: (row, column)."""
+    return asking(library, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def ask_long(patient_library, tmp_path, monkeypatch):
+    """The same with the patient one."""
+    return asking(patient_library, tmp_path, monkeypatch)
+
+
+def asking(library, tmp_path, monkeypatch):
     functions = ctypes.CDLL(shutil.copy(library, tmp_path))
     functions.getPoint.restype = ctypes.POINTER(Point)
     functions.clearPoint.argtypes = [ctypes.POINTER(Point)]
@@ -130,7 +147,7 @@ BOARDS = [(9, 9, (0, 0)), (10, 12, (9, 11)), (11, 9, (10, 0)), (12, 12, (0, 11))
 
 @pytest.mark.parametrize(("rows", "columns", "forbidden"), BOARDS)
 @pytest.mark.parametrize("begins", [True, False])
-def test_every_move_is_legal_to_the_daemon(ask, told, connect4, monkeypatch, rows, columns, forbidden, begins):
+def test_every_move_is_legal_to_the_daemon(ask_long, told, connect4, monkeypatch, rows, columns, forbidden, begins):
     monkeypatch.setenv("PLYD_CONNECT4", connect4)
     board, random, is_mine = Board(rows, columns, forbidden), Random(rows * columns + begins), begins
     with EngineClient(connect4, "connect4") as client:
@@ -138,7 +155,7 @@ def test_every_move_is_legal_to_the_daemon(ask, told, connect4, monkeypatch, row
             legal = {move.cell for move in state.legal_moves}
             assert legal == {(top - 1) * columns + column for column, top in enumerate(board.top) if top}
             if is_mine:
-                row, column = ask(board)
+                row, column = ask_long(board)
                 assert row * columns + column in legal
             else:
                 column = random.choice([column for column in range(columns) if board.top[column]])
@@ -147,7 +164,7 @@ def test_every_move_is_legal_to_the_daemon(ask, told, connect4, monkeypatch, row
     assert told() == ""
 
 
-def test_the_engine_and_not_the_fallback_answers(ask, connect4, monkeypatch):
+def test_the_engine_and_not_the_fallback_answers(ask_long, connect4, monkeypatch):
     monkeypatch.setenv("PLYD_CONNECT4", connect4)
     board = Board(9, 9)
     for _ in range(3):
@@ -155,14 +172,14 @@ def test_the_engine_and_not_the_fallback_answers(ask, connect4, monkeypatch):
         board.drop(OPPONENT, 8)
     with EngineClient(connect4, "connect4") as client:
         assert client.search(board.text(), seconds=0.05).move == "1"
-    assert ask(board) == (5, 0)
+    assert ask_long(board) == (5, 0)
 
 
-def test_a_host_in_c_plays_a_game(library, connect4, tmp_path):
+def test_a_host_in_c_plays_a_game(patient_library, connect4, tmp_path):
     host = tmp_path / "host"
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", host, HOST, "-ldl"], check=True)
     variables = os.environ | {"PLYD_CONNECT4": connect4, "PLYD_MOVE_MS": "5"}
-    command = list(map(str, [host, library, 9, 10, 8, 9]))
+    command = list(map(str, [host, patient_library, 9, 10, 8, 9]))
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SOON)
     assert (done.returncode, done.stderr) == (0, "")
     moves = [tuple(map(int, line.split(","))) for line in done.stdout.splitlines()]
@@ -182,7 +199,7 @@ def test_make_builds_it():
     assert f"$(CC) {' '.join(FLAGS)} -std=c11 -o $@ $<" in text
 
 
-def test_an_answer_that_comes_byte_by_byte(ask, told, connect4, serving):
+def test_an_answer_that_comes_byte_by_byte(ask_long, told, connect4, serving):
     host, _, port = connect4.partition(":")
 
     def trickle(connection):
@@ -200,7 +217,7 @@ def test_an_answer_that_comes_byte_by_byte(ask, told, connect4, serving):
                     connection.send(bytes([byte]))
 
     serving(trickle)
-    assert ask(Board(9, 9))[0] == 8
+    assert ask_long(Board(9, 9))[0] == 8
     assert told() == ""
 
 
@@ -310,7 +327,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize("answer", GOOD)
-def test_an_answer_is_an_answer_however_it_comes(ask, told, serving, answer):
+def test_an_answer_is_an_answer_however_it_comes(ask_long, told, serving, answer):
     def send(connection):
         connection.recv(4096)
         connection.sendall(answer)
@@ -321,15 +338,15 @@ def test_an_answer_is_an_answer_however_it_comes(ask, told, serving, answer):
     serving(send)
     board = Board(9, 9)
     board.drop(OPPONENT, 4)
-    assert ask(board) == (7, 4)
+    assert ask_long(board) == (7, 4)
     assert told() == ""
 
 
-def test_a_daemon_of_another_game_says_so(ask, told, daemon, monkeypatch):
+def test_a_daemon_of_another_game_says_so(ask_long, told, daemon, monkeypatch):
     monkeypatch.setenv("PLYD_CONNECT4", daemon)
-    assert ask(Board(9, 9)) == (8, 4)
+    assert ask_long(Board(9, 9)) == (8, 4)
     assert told().startswith(f"plyd-course: {daemon}: refused: ")
-    ask(Board(9, 9))
+    ask_long(Board(9, 9))
     assert told() == ""
 
 

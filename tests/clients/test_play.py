@@ -321,7 +321,7 @@ def fibonacci():
         yield daemon.target
 
 
-@pytest.mark.parametrize("options", [[], ["--evil"]])
+@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.slow), ["--evil"]])
 def test_games_through_a_daemon(tmp_path, fibonacci, options):
     path, words = tmp_path / "games.rec", ["--variant", "hard", "--games", 1, "--connect", fibonacci]
     done = invoke("play", "2584", *words, "--save", path, *options)
@@ -329,14 +329,14 @@ def test_games_through_a_daemon(tmp_path, fibonacci, options):
     assert invoke("play", "2584", "--read", path).exit_code == 0
 
 
-@pytest.mark.parametrize("game", ["2048", "2584"])
+@pytest.mark.parametrize("game", ["2048", pytest.param("2584", marks=pytest.mark.slow)])
 def test_games_in_bulk(game):
     done = invoke("play", game, "--games", 4, "--seed", Random(1).randrange(1000))
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith("4       avg = ")
 
 
-@pytest.mark.parametrize("variant", ["classic", "hard"])
+@pytest.mark.parametrize("variant", [pytest.param("classic", marks=pytest.mark.slow), "hard"])
 def test_saved_games_in_bulk_pass_the_judge(tmp_path, variant):
     path = tmp_path / "games.rec"
     assert invoke("play", "2584", "--variant", variant, "--games", 4, "--save", path).exit_code == 0

@@ -101,6 +101,7 @@ def test_an_overload_is_refused_in_part_and_every_call_ends():
     assert found["refused"] > 10
 
 
+@pytest.mark.slow
 def test_a_short_soak_finds_nothing_wrong_and_writes_what_it_saw(tmp_path):
     file = tmp_path / "soak.csv"
     result = stress("soak", "--minutes", 0.08, "--every", 0.5, "--margin", 1000 * SOON, "--csv", file, "--json")

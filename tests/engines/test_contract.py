@@ -16,7 +16,7 @@ from tests.patience import LONG, SOON
 PLAY_OUTS = 10
 POSITIONS = 8  # of a game, that are searched
 LONGEST_PLAY_OUT = 2000
-NODES = 3000
+NODES = 1000
 
 
 def play_out(rules, seed):

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from types import SimpleNamespace
 
 import pytest
@@ -42,13 +43,20 @@ def test_a_game_that_is_not_there_is_refused_before_anything_is_compiled(here):
     assert 'unknown game "chess"; games are 2584-2x3, 2584, 2048, connect4, gomoku' in result.stderr
 
 
-def test_weights_that_cannot_be_used_are_told_in_one_line(here, monkeypatch):
-    def load(game):
-        raise BadModel(f"the weights of {game} are not there")
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (BadModel("the weights are not there"), "the weights are not there"),
+        (BrokenProcessPool(), "a process that compiled was killed; is there enough memory?"),
+    ],
+)
+def test_what_goes_wrong_is_told_in_one_line(here, monkeypatch, problem, told):
+    def load(_):
+        raise problem
 
     monkeypatch.setattr(registry, "load", load)
     result, _ = here("2048")
-    assert (result.exit_code, result.stderr) == (1, "Error: the weights of 2048 are not there\n")
+    assert (result.exit_code, result.stderr) == (1, f"Error: {told}\n")
 
 
 def test_a_real_engine_in_a_process_of_its_own():

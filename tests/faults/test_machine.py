@@ -90,6 +90,7 @@ def test_whatever_fails_while_a_checkpoint_is_written_leaves_the_old_one(tmp_pat
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.slow
 def test_training_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_is_room(small_disk):
     folder = small_disk / "run"
     words = ["train", "2048", "--network", "0123 4567", "--threads", "1", "--out", str(folder)]
