@@ -28,7 +28,7 @@ from plyd.clients.gomocup_words import chance, report_words, score_words
 from plyd.clients.places import Elsewhere
 from plyd.engines.gomoku.rules import FREESTYLE
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
-from tests.patience import SOON, until
+from tests.patience import LONG, SOON, until
 
 PBRAIN = Path(sys.executable).parent / "pbrain-plyd"
 TALK = ("MESSAGE", "DEBUG")
@@ -474,11 +474,12 @@ def test_a_five_is_completed_and_one_is_stopped(talking):
     async def play(talk):
         four = [f"{x},2,{{}}" for x in range(4)]
         await talk.ask("START 15")
+        await talk.tell("INFO max_node 50")
         assert await talk.ask("BOARD", *(line.format(1) for line in four), "9,9,2", "9,8,2", "DONE") == "4,2"
         assert await talk.ask("RESTART") == "OK"
         assert await talk.ask("BOARD", *(line.format(2) for line in four), "9,9,1", "4,12,1", "DONE") == "4,2"
 
-    talking(play, move_ms=300)
+    talking(play, move_ms=1000 * SOON)
 
 
 def test_exactly_five_is_another_game(talking):
@@ -487,11 +488,12 @@ def test_exactly_five_is_another_game(talking):
 
     async def play(talk):
         await talk.ask("START 15")
+        await talk.tell("INFO max_node 50")
         assert await talk.ask("BOARD", *row, "DONE") == "3,0"
         await talk.ask("RESTART")
         assert await talk.ask("INFO rule 1", "BOARD", *row, "DONE") != "3,0"
 
-    talking(play, move_ms=300)
+    talking(play, move_ms=1000 * SOON)
 
 
 def test_messages_tell_of_the_search(talking):
@@ -522,8 +524,9 @@ def test_wrong_numbers_in_info_are_told_with_the_next_move(talking):
 def test_a_game_stays_on_one_stream(gomoku):
     async def play():
         brain = Brain(Elsewhere(gomoku))
-        talk = Talk(brain, 300)
+        talk = Talk(brain, 1000 * SOON)
         await talk.ask("START 15")
+        await talk.tell("INFO max_node 20")
         first = await talk.ask("BEGIN")
         games = [brain._game]
         second = await talk.ask("TURN 0,0")
@@ -882,7 +885,7 @@ def test_a_daemon_that_was_away_for_long_costs_no_more_than_half_of_the_next_mov
     assert clock.allowance(1).search == 0.5
 
 
-@pytest.mark.parametrize("limits", [["timeout_turn 0"], ["timeout_turn 60000", "time_left 400"], ["timeout_turn 60"]])
+@pytest.mark.parametrize("limits", [["timeout_turn 0"], ["timeout_turn 600000", "time_left 400"], ["timeout_turn 60"]])
 def test_short_limits_are_kept(talking, limits):
     async def play(talk):
         await talk.ask(quiet_board()[0])
@@ -891,7 +894,7 @@ def test_short_limits_are_kept(talking, limits):
         assert re.fullmatch(r"\d+,\d+", await talk.ask(*QUIET.split()))
         return time.monotonic() - began
 
-    assert talking(play, move_ms=60_000) < 10
+    assert talking(play, move_ms=1000 * LONG) < SOON
 
 
 # Words

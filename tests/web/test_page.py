@@ -175,7 +175,7 @@ def test_negascout_plays_with_all_its_strength_and_advises_with_all_its_lines(vi
     set_up(page, engine="negascout", Strength="Fair")
     point(page, "h8").click()
     eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
-    assert page.locator("#lines tbody tr").count() == 1
+    eventually(page, "document.querySelectorAll('#lines tbody tr').length === 1")
     page.get_by_label("Adviser").check()
     eventually(page, "document.querySelectorAll('#lines tbody tr').length === 8")
 
@@ -233,6 +233,19 @@ def test_a_reload_keeps_the_points_and_the_undo_of_a_tile_game(visit):
     assert told(page, "[app.game.points, app.game.state.text, app.game.moves.length]") == before
     page.keyboard.press("u")
     eventually(page, "app.game.ply < arg.plies", plies=before[2])
+
+
+def test_a_reload_with_the_address_of_a_moment_ago_keeps_the_game(visit):
+    page = visit("connect4")
+    set_up(page, Yellow="You")
+    for column in (3, 4):
+        page.locator(".point").nth(column).click()
+        eventually(page, "!app.isBusy && app.game.moves.at(-1) === arg.move", move=str(column + 1))
+        page.wait_for_function("moves => location.hash.endsWith(moves)", arg="moves=4" if column == 3 else "moves=4.5")
+    told(page, "history.replaceState(null, '', location.hash.replace('4.5', '4'))")
+    page.reload()
+    eventually(page, "app.game?.state")
+    assert told(page, "app.game.moves.join()") == "4,5"
 
 
 def test_a_link_restores_the_position_elsewhere(visit):

@@ -32,7 +32,7 @@ export class App {
     this.drawings = new Map();
     this.moving = Promise.resolve(); // the move being made
     this.isComplete = false;
-    this.link = ""; // what we last made of the address
+    this.links = []; // what we last made of the address, and the time before: a browser may reload with that one still
     this.socket = new Socket({ games: (games, isComplete) => this.meet(games, isComplete), open: () => this.opened(), lost: () => this.lost() });
     this.bind();
   }
@@ -115,7 +115,7 @@ export class App {
   async arriveOnce() {
     const wanted = fromLink(location.hash);
     const kept = keptGame(wanted?.game);
-    const record = kept && (!wanted || kept.link === location.hash) ? kept : wanted;
+    const record = kept && (!wanted || kept.links?.includes(location.hash)) ? kept : wanted;
     const card = this.cards.find((each) => each.game === record?.game);
     if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.notice(`Waiting for ${card?.title ?? record.game}…`);
     this.notice("");
@@ -135,8 +135,8 @@ export class App {
     clearTimeout(this.keeping);
     this.keeping = undefined;
     if (!this.game) return;
-    if (withAddress) this.link = showLink(this.game.link()) ?? this.link;
-    keepGame(this.game, { link: this.link, isPaused: this.isPaused });
+    if (withAddress) this.links = [...new Set([showLink(this.game.link()) ?? this.links[0], ...this.links])].slice(0, 2);
+    keepGame(this.game, { links: this.links, isPaused: this.isPaused });
   }
 
   // Opens a game: a new one, or a record's. Says "refused" if the engine does not take it.
