@@ -15,9 +15,9 @@ help: ## list the commands
 up: .venv/up ## install if needed, then run every engine, each in its own daemon
 	$(BIN)/plyd up
 
-test: .venv/dev ## install if needed, then compile kernels, run the tests, four files at a time: most wait more than they work
+test: .venv/dev ## install if needed, then compile kernels, run the tests, three files at a time: most wait more than they work
 	$(BIN)/plyd warm
-	$(BIN)/python -m pytest -n 4 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 test-slow: .venv/dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow

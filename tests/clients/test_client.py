@@ -508,7 +508,7 @@ def test_arguments_that_make_no_sense_are_told(client, asked, error, message):
 def test_a_clock_reaches_the_daemon(client):
     report = client.search(OPENING, remaining_seconds=1.0, increment_seconds=0.0, moves_to_go=10, options=AHEAD)
     assert report.stop_reason == search_pb2.STOP_REASON_TIME
-    assert 90_000 < report.elapsed_us < 10_000_000
+    assert 10_000 < report.elapsed_us < 1e6 * SOON
 
 
 def test_a_daemon_is_watched_until_it_is_lost(own_daemon):

@@ -13,7 +13,7 @@ from plyd.clients.client import EngineClient, Game
 from plyd.clients.errors import UnknownGame
 from plyd.clients.kaggle import connectx
 from plyd.v1 import position_pb2
-from tests.patience import LONG
+from tests.patience import LONG, SOON
 
 ACT_SECONDS = 0.4
 
@@ -126,7 +126,7 @@ def test_it_answers_in_time(agent):
     agent(observation([0] * 42, 1), configuration())
     began = time.monotonic()
     agent(observation([0] * 42, 1), configuration(actTimeout=1))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < SOON
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_daemon_that_hangs_is_left(agent, monkeypatch, capsys):
     monkeypatch.setattr(Game, "best", wait)
     began = time.monotonic()
     assert agent(observation([0] * 42, 1, overage=0.2), configuration()) == 3
-    assert time.monotonic() - began < ACT_SECONDS + 1
+    assert time.monotonic() - began < SOON
     assert "playing without the engine" in capsys.readouterr().err
 
 
