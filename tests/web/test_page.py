@@ -172,10 +172,10 @@ def test_analysis_is_drawn_on_the_board_goes_on_and_stops(visit):
 def test_negascout_plays_with_all_its_strength_and_advises_with_all_its_lines(visit):
     page = visit("gomoku")
     page.get_by_text("More options").click()
-    set_up(page, engine="negascout", Strength="Fair")
+    set_up(page, engine="negascout", Strength="3 s a move")
     point(page, "h8").click()
-    eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
     eventually(page, "document.querySelectorAll('#lines tbody tr').length === 1")
+    eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
     page.get_by_label("Adviser").check()
     eventually(page, "document.querySelectorAll('#lines tbody tr').length === 8")
 
