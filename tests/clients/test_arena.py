@@ -3,7 +3,6 @@
 import io
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -14,14 +13,7 @@ from plyd.clients.arena import VARIANTS, Adviser, Arena, Side
 from plyd.clients.cli import main
 from plyd.clients.errors import Unavailable
 from plyd.clients.records import SLIDES, Judge, Replay
-from plyd.engines.registry import ENGINES
 from tests.patience import SOON
-
-MODELS = Path(__file__).parents[2] / "models"
-needs_engine = pytest.mark.skipif(
-    "2584" not in ENGINES or not all((MODELS / f"2584-{name}.plyd").exists() for name in ("classic", "hard")),
-    reason="the engine of 2584, or what it learned, is not there yet",
-)
 
 
 class FakeDaemon:
@@ -374,7 +366,6 @@ def referee(say, hear, index_of, moves):
     return game.actions
 
 
-@needs_engine
 @pytest.mark.slow
 def test_match_through_a_private_daemon():
     random = Random(3)

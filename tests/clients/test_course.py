@@ -64,16 +64,18 @@ class Board:
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
     """The library, built as `make course` does."""
-    path = tmp_path_factory.mktemp("course") / "libplyd-course.so"
-    subprocess.run(["cc", *FLAGS, "-std=c11", "-o", path, SOURCE], check=True)
-    return path
+    return built(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture(scope="session")
 def patient_library(tmp_path_factory):
     """The library, but it waits for a daemon of a busy machine."""
-    path = tmp_path_factory.mktemp("course") / "libplyd-course.so"
-    subprocess.run(["cc", *FLAGS, f"-DGRACE_MS={1000 * SOON}", "-std=c11", "-o", path, SOURCE], check=True)
+    return built(tmp_path_factory.mktemp("course"), f"-DGRACE_MS={1000 * SOON}")
+
+
+def built(folder, *more):
+    path = folder / "libplyd-course.so"
+    subprocess.run(["cc", *FLAGS, *more, "-std=c11", "-o", path, SOURCE], check=True)
     return path
 
 
