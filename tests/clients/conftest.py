@@ -3,7 +3,7 @@
 import select
 import subprocess
 import sys
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 
@@ -278,14 +278,23 @@ def refusal_case(request):
 
 
 class Faulty(engine_pb2_grpc.EngineServiceServicer):
-    """Fails Describe with the status that the request's game names, and never answers to SILENCE."""
+    """Fails Describe with the status that the request's game names, and never answers to SILENCE.
+
+    Search answers with the time that its caller would wait.
+    """
 
     def Describe(self, request, context):  # noqa: N802
         if request.game == "SILENCE":
-            time.sleep(1)
+            gone = threading.Event()
+            context.add_callback(gone.set)
+            gone.wait(LONG)
             return engine_pb2.DescribeResponse()
         context.set_trailing_metadata(FAULT_DETAILS.get(request.game, ()))
         return context.abort(grpc.StatusCode[request.game], f"so it is: {request.game}")
+
+    def Search(self, request, context):  # noqa: N802
+        report = search_pb2.Report(elapsed_us=round(context.time_remaining() * 1e6), final=True)
+        return engine_pb2.SearchResponse(report=report)
 
 
 def details(*found):

@@ -85,9 +85,9 @@ def test_timeout_of_one_call(faulty, seconds):
     assert time.monotonic() - began < SOON
 
 
-def test_search_may_take_longer_than_the_timeout(daemon):
-    report = run(lambda client: client.search(OPENING, seconds=0.5, options=AHEAD), daemon, timeout=0.05)
-    assert report.elapsed_us > 50_000
+def test_search_may_take_longer_than_the_timeout(faulty):
+    waits = run(lambda client: client.search(OPENING, seconds=LONG), faulty, timeout=SOON).elapsed_us / 1e6
+    assert LONG < waits < LONG + SOON + 10  # gRPC rounds a time-out up, a long one to seconds
 
 
 def test_nobody_answers(nowhere):
@@ -140,7 +140,7 @@ def test_ready_once_a_daemon_is_warm(own_daemon):
             await client.wait_until_ready(timeout=0.05)
         own_daemon.launch()
         await client.wait_until_ready(timeout=100)
-        assert (await client.search(OPENING, timeout=5)).move == "right"
+        assert (await client.search(OPENING, timeout=SOON)).move == "right"
 
     run(talk, own_daemon.address, retry_seconds=0)
 

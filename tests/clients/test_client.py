@@ -76,10 +76,10 @@ def test_timeout_of_one_call(faulty):
         assert time.monotonic() - began < SOON
 
 
-def test_search_may_take_longer_than_the_timeout(daemon):
-    with EngineClient(daemon, timeout=0.05) as client:
-        report = client.search(OPENING, seconds=0.5, options=AHEAD)
-    assert report.elapsed_us > 50_000
+def test_search_may_take_longer_than_the_timeout(faulty):
+    with EngineClient(faulty, timeout=SOON) as client:
+        waits = client.search(OPENING, seconds=LONG).elapsed_us / 1e6
+    assert LONG < waits < LONG + SOON + 10  # gRPC rounds a time-out up, a long one to seconds
 
 
 def test_nobody_answers(nowhere):
@@ -111,7 +111,7 @@ def test_daemon_is_waited_for_as_long_as_was_said(nowhere):
 
 
 def test_ready_on_a_daemon_that_is(client):
-    client.wait_until_ready(timeout=30)
+    client.wait_until_ready(timeout=SOON)
 
 
 def test_never_ready_where_nobody_is(nowhere):
@@ -126,7 +126,7 @@ def test_ready_once_a_daemon_is_warm(own_daemon):
             client.wait_until_ready(timeout=0.05)
         own_daemon.launch()
         client.wait_until_ready(timeout=120)
-        assert client.search(OPENING, timeout=5).move == "right"
+        assert client.search(OPENING, timeout=SOON).move == "right"
 
 
 def test_line_to_a_distant_daemon_is_given_time(daemon):
