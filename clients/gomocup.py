@@ -30,7 +30,7 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> Non
     """Play Gomoku for a manager who writes commands on stdin and reads answers on stdout, until END or end of file.
 
     Also installed as `pbrain-plyd`, since managers look for that name. Give them that file as the engine: it needs no
-    arguments. Boards from 5x5 to 20x20, freestyle (INFO rule 0) and exactly five (INFO rule 1).
+    arguments. Boards from 5x5 to 20x20, freestyle (INFO rule 0), exactly five (INFO rule 1), renju (INFO rule 4).
 
     Without --connect a private daemon is started, and stopped at the end. START is answered once the engine is ready:
     after a second or two, but the very first time kernels compile, which takes longer than some managers wait. Run

@@ -32,6 +32,11 @@ ASIDES = {"INFO", "ABOUT", "STOP", "YXSTOP"}  # disturb neither a search nor a l
 START_TALK_SECONDS = 2.0  # before the manager is told what it waits for
 
 
+def variant_of(rule: int) -> str:
+    """The variant that the bits of INFO rule stand for."""
+    return "renju" if rule & RENJU else "standard" if rule & EXACTLY_FIVE else "freestyle"
+
+
 class Bridge:
     """Obeys one manager."""
 
@@ -167,10 +172,8 @@ class Bridge:
             self._take_time(key, int(value))
 
     def _take_rule(self, rule: int) -> None:
-        names = " and ".join(name for bit, name in ((RENJU, "renju"), (CARO, "caro")) if rule & bit)
-        if names and rule != self._rule:
-            five = "exactly five" if rule & EXACTLY_FIVE else "five or more"
-            self._notes.append(f"ERROR {names} is not supported; we play on as if {five} in a row won")
+        if rule & CARO and rule != self._rule:
+            self._notes.append(f"ERROR caro is not supported; we play {variant_of(rule)}")
         self._rule = rule
 
     def _take_time(self, key: str, milliseconds: int) -> None:
@@ -286,10 +289,9 @@ class Bridge:
         return diary.latest
 
     def _question(self, setup: Setup) -> Question:
-        variant = "standard" if self._rule & EXACTLY_FIVE else "freestyle"
         nodes, depth = self._limits.get("nodes"), self._limits.get("depth")
         depth = min(depth, MOST_DEPTH) if depth else None
-        return Question(setup, variant, {**self._managed(), **self._options}, nodes or None, depth)
+        return Question(setup, variant_of(self._rule), {**self._managed(), **self._options}, nodes or None, depth)
 
     def _managed(self) -> dict[str, str]:
         """Options of the engine that follow from what the manager said."""

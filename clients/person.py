@@ -98,10 +98,10 @@ def connect4(size: str | None, forbidden: str | None, start: str | None, **optio
 @click.option("--size", type=click.IntRange(5, 20), metavar="N", help="Rows and columns, 5 to 20.  [default: 15]")
 @click.option(
     "--variant",
-    type=click.Choice(["freestyle", "standard"]),
+    type=click.Choice(["freestyle", "standard", "renju"]),
     default="freestyle",
     show_default=True,
-    help="Five or more in a row win, or exactly five.",
+    help="Five or more in a row win; exactly five; or exactly five and much is forbidden to x.",
 )
 @click.option("--start", metavar="TEXT", help='Begin here instead: rows from the top, "...../...../..x../..o../.....".')
 @shared_options

@@ -11,7 +11,7 @@ from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits, Proven, Searcher
 from plyd.engines.gomoku.board import O, X, board_of
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
-from plyd.engines.gomoku.rules import FREESTYLE, Position
+from plyd.engines.gomoku.rules import FREESTYLE, Position, Rule
 from plyd.engines.gomoku.search import DEEPEST
 from plyd.engines.gomoku.threats import go_on_proving, proof_for
 
@@ -85,7 +85,7 @@ def _proving_pace(positions: list[Position]) -> float:
     """Nodes a second that the threat prover looks at."""
     nodes, seconds = 0, 0.0
     for position in positions:
-        board, proof = board_of(position, exactly_five=False), proof_for()
+        board, proof = board_of(position, Rule.FREESTYLE), proof_for()
         began = time.thread_time()
         nodes += go_on_proving(board, proof, X if position.mover == "x" else O, NODES, True)[2]
         seconds += time.thread_time() - began

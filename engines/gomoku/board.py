@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.machine import lowest_bit_index, pointer_to
 from plyd.engines.gomoku.evaluation import Weights, shipped
-from plyd.engines.gomoku.patterns import A_THREE, COMBINATION_MASK, COMBINATIONS, KIND_SHIFT, KINDS, radius_of, tables
-from plyd.engines.gomoku.rules import BLOCKED, EMPTY, Position
+from plyd.engines.gomoku.patterns import A_THREE, COMBINATION_MASK, KIND_SHIFT, KINDS, NO_COMBO, radius_of, tables
+from plyd.engines.gomoku.rules import BLOCKED, EMPTY, Position, Rule
 
 MARGIN, STRIDE, ROWS = 5, 32, 30
 POINTS = ROWS * STRIDE
@@ -29,9 +29,9 @@ STEPS = (1, STRIDE, STRIDE + 1, STRIDE - 1)  # along a row, a column, the diagon
 LINES = 192  # words of lines: 32 across, 32 down, 64 of each slant
 NOBODY, X, O, WALL = 0, 1, 2, 3  # what is on a point  # noqa: E741
 OCCUPIED = 15  # the set of all stones stands where a sixteenth kind of x's would
-NO_COMBO = COMBINATIONS  # of a point that is not empty: worth nothing
 HASH, FREE, SIZE, RADIUS = range(4)  # items of `state`
 FIRST_THREAT = np.uint16(A_THREE << KIND_SHIFT)
+OF_O = np.uint32(1 << 16)  # where the second half of `combined` begins
 EVERY_PLACE = np.uint64(0x5555555555555555)  # the lower bit of each place of a line
 
 
@@ -91,10 +91,10 @@ def view(board: Board) -> View:
     )
 
 
-def empty_board(size: int, *, exactly_five: bool, weights: Weights | None = None) -> Board:
+def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
     """A board with no stone on it, valued by what ships or by other weights."""
     weights = weights or shipped()
-    found = tables(exactly_five=exactly_five)
+    found = tables(rule)
     board = Board(
         stone=np.full(POINTS, WALL, np.uint8),
         lines=np.zeros(LINES, np.uint64),
@@ -111,15 +111,15 @@ def empty_board(size: int, *, exactly_five: bool, weights: Weights | None = None
         random=np.random.default_rng(1).integers(0, 2**64, POINTS * 2, np.uint64),
     )
     board.state[SIZE] = size
-    board.state[RADIUS] = radius_of(exactly_five=exactly_five)
+    board.state[RADIUS] = radius_of(rule)
     board.stone.reshape(ROWS, STRIDE)[MARGIN : MARGIN + size, MARGIN : MARGIN + size] = NOBODY
     count_anew(board)
     return board
 
 
-def board_of(position: Position, *, exactly_five: bool) -> Board:
+def board_of(position: Position, rule: Rule) -> Board:
     """The board of a position."""
-    board = empty_board(position.size, exactly_five=exactly_five)
+    board = empty_board(position.size, rule)
     set_up(board, position)
     return board
 
@@ -266,7 +266,7 @@ def _tell_neighbours(v: View, point: int, colour: int, gain_x: int, gain_o: int)
             if new != old:
                 v.code[neighbour] = new
                 gain_x += _change(v, neighbour, np.int64(0), v.combined[new & np.uint32(0xFFFF)])
-                gain_o += _change(v, neighbour, np.int64(1), v.combined[new >> np.uint32(16)])
+                gain_o += _change(v, neighbour, np.int64(1), v.combined[OF_O + (new >> np.uint32(16))])
     _gain(v, 0, gain_x)
     _gain(v, 1, gain_o)
 
@@ -280,7 +280,7 @@ def _enter(v: View, point: int) -> None:
         code |= _in_code(np.uint32(v.classes[around(v.lines[at], np.uint64(2 * place), reach_of(v))]), line)
     v.code[point] = code
     _gain(v, 0, _change(v, point, np.int64(0), v.combined[code & np.uint32(0xFFFF)]))
-    _gain(v, 1, _change(v, point, np.int64(1), v.combined[code >> np.uint32(16)]))
+    _gain(v, 1, _change(v, point, np.int64(1), v.combined[OF_O + (code >> np.uint32(16))]))
 
 
 @njit(nogil=True)

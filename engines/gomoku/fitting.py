@@ -99,7 +99,7 @@ def gather(records: list[Record]) -> tuple[Samples, Samples]:
     nothing = Weights(*(np.zeros(2 * (COMBINATIONS + 1), np.int32) for _ in Weights._fields))
     points, chase = np.zeros(MOST_POINTS, np.int32), chase_for()
     for record in records:
-        board = empty_board(record.size, exactly_five=record.variant == "standard", weights=nothing)
+        board = empty_board(record.size, record.variant, weights=nothing)
         for ply, text in enumerate(record.moves):
             me = 1 + ply % 2
             point = point_at(*point_of(text, record.size))

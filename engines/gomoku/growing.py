@@ -23,6 +23,7 @@ from plyd.engines.gomoku.nodes import (
     plant,
     transplant,
 )
+from plyd.engines.gomoku.rules import Rule
 from plyd.engines.gomoku.threats import FAIL as NOTHING_FOUND
 from plyd.engines.gomoku.threats import PLIES, chase_for, go_on_chasing, go_on_proving, proof_for
 from plyd.engines.gomoku.threats import WIN as FORCE_WINS
@@ -62,14 +63,14 @@ class Tree:
         evaluate: Evaluates,
         size: int,
         *,
-        exactly_five: bool = False,
+        rule: Rule = Rule.FREESTYLE,
         taste: Taste | None = None,
         threads: int = 1,
         most_nodes: int = 1 << 22,
     ) -> None:
         self.evaluate, self.size, self.taste = evaluate, size, taste or taste_of()
         self.walkers = [
-            Walker(Desk(empty_board(size, exactly_five=exactly_five), chase_for(), proof_for()), room_for(size, BATCH))
+            Walker(Desk(empty_board(size, rule), chase_for(), proof_for()), room_for(size, BATCH))
             for _ in range(threads)
         ]
         self.nodes: Any = np.zeros(min(FEWEST_NODES, most_nodes), NODE)

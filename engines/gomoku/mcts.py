@@ -76,7 +76,7 @@ class MctsSearcher:
             self._tree = Tree(
                 self.evaluate,
                 position.size,
-                exactly_five=self.rules.exactly_five,
+                rule=self.rules.rule,
                 taste=taste_of(self._curiosity),
                 threads=max(self.threads, CORES.count),
                 most_nodes=self._most_nodes,

@@ -33,6 +33,7 @@ from plyd.engines.gomoku.board import (
     undo,
     view,
 )
+from plyd.engines.gomoku.fouls import any_legal, is_foul, without_fouls
 from plyd.engines.gomoku.patterns import (
     A_FOUR,
     A_THREE,
@@ -219,9 +220,11 @@ def _enter(
     if v.state[FREE] == 0:
         return True, 0
     fives = count_of(v, you, MAKES_FIVE)
-    if fives > 1:
-        r.frame[f + BEST_MOVE] = first_of(v, you, MAKES_FIVE)
-        return True, -(SURE - ply - 2)
+    if fives:
+        only = first_of(v, you, MAKES_FIVE)
+        if fives > 1 or is_foul(v, only, me):
+            r.frame[f + BEST_MOVE] = any_legal(v, me, only)
+            return True, -(SURE - ply - 2)
     if fives == 0 and count_of(v, me, WINS_NEXT):
         r.frame[f + BEST_MOVE] = first_of(v, me, WINS_NEXT)
         return True, SURE - ply - 3
@@ -266,8 +269,8 @@ def _enter(
     r.frame[f + NEXT] = 0
     r.frame[f + IS_FORCED] = fives == 1 or threats > 0
     _list_moves(v, r, taste, me, ply, fives, threats, known_move)
-    if r.frame[f + END] == 0:  # nothing stops an open four
-        return True, -(SURE - ply - 4)
+    if r.frame[f + END] == 0:  # nothing stops an open four, or all that is left is forbidden
+        return True, -(SURE - ply - 4 if threats else SURE - ply)
     return False, 0
 
 
@@ -289,12 +292,12 @@ def _list_moves(
     elif threats:
         end = list_answers(v, you, r.marks, r.moves, end)
         if end == start and ply == 0:  # lost, but a move has to be made
-            r.moves[end] = first_of(v, you, WINS_NEXT)
+            r.moves[end] = any_legal(v, me, first_of(v, you, WINS_NEXT))
             end += 1
     else:
-        end = list_near(v, r.moves, end)
+        end = without_fouls(v, me, r.moves, start, list_near(v, r.moves, end))
     if end == start and not threats:
-        end = _list_all(v, r, end)
+        end = without_fouls(v, me, r.moves, start, _list_all(v, r, end))
     if ply == 0:
         kept = start
         for i in range(start, end):

@@ -10,18 +10,25 @@ open three becomes an open four.
 The four classes of a point make its *combination*, of which there are 1,820 whatever their order, and that has a
 *kind*: the strongest threat that the stone makes. Only what lies within `radius` of a point can matter to it: four
 steps, or five where six in a row do not win.
+
+In renju x has classes and combinations of his own. A line where his stone would make six or two fours has the class
+FOUL. Two fours are a foul too; two open threes are one unless it is a foul to make an open four of them, which only the
+board can tell (`fouls.py`). Such points make no threat, and those that the board must tell have kinds of their own.
 """
 
 from functools import cache
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations_with_replacement, permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plyd.engines.gomoku.rules import Rule
+
 DEAD, ONE, OPEN_ONE, TWO, OPEN_TWO, OPEN_TWO_2, OPEN_TWO_3, THREE, OPEN_THREE_1, OPEN_THREE, FOUR, OPEN_FOUR, FIVE = (
     range(13)
 )
+FOUL = 13  # in renju alone, and of no combination
 CLASSES = 13  # OPEN_TWO_3 has three ways to an open three or more, OPEN_THREE_1 only one way to an open four
 
 NO_THREAT = 0  # the kinds of a point, by what a stone on it makes
@@ -35,9 +42,12 @@ FOUR_AND_TWO = 7
 FOUR_AND_THREE = 8
 WINS_NEXT = 9  # an open four or two fours: five comes next, whatever the answer
 MAKES_FIVE = 10
+MAYBE_FOUL = 11  # two open threes, in renju
+MAYBE_FOUL_WITH_FOUR = 12  # and a four
 KINDS = 16
 
 COMBINATIONS = 1820
+NO_COMBO = COMBINATIONS  # of a point with a stone, and of one that may be a foul: worth nothing
 KIND_SHIFT = 12  # a combination and its kind share 16 bits
 COMBINATION_MASK = (1 << KIND_SHIFT) - 1
 
@@ -46,22 +56,25 @@ class Tables(NamedTuple):
     """What the patterns of one rule are looked up in."""
 
     classes: NDArray[np.uint8]  # by the line around a point, two bits a neighbour: x's class, o's class << 4
-    combined: NDArray[np.uint16]  # by four classes of four bits: combination | kind << KIND_SHIFT
+    combined: NDArray[np.uint16]  # by colour and four classes of four bits: combination | kind << KIND_SHIFT
 
 
 @cache
-def tables(*, exactly_five: bool) -> Tables:
+def tables(rule: Rule) -> Tables:
     """The tables of a rule."""
-    radius = radius_of(exactly_five=exactly_five)
-    return Tables(_by_key(_classes(radius, exactly_five), radius), _combined())
+    radius = radius_of(rule)
+    x, o = (_classes(radius, rule.wants_exactly_five(stone), rule is Rule.RENJU and stone == "x") for stone in "xo")
+    combined = _combined()
+    return Tables(_by_key(x, o, radius), np.concatenate([_with_fouls() if rule is Rule.RENJU else combined, combined]))
 
 
-def radius_of(*, exactly_five: bool) -> int:
+def radius_of(rule: Rule) -> int:
     """How far a point's neighbours matter to it."""
-    return 5 if exactly_five else 4
+    return 4 if rule is Rule.FREESTYLE else 5
 
 
-def _classes(radius: int, exactly_five: bool) -> NDArray[np.uint8]:
+@cache
+def _classes(radius: int, exactly_five: bool, has_fouls: bool) -> NDArray[np.uint8]:
     """The class of a stone by the line around it, a base-three number: empty, own, or closed, the lowest digit first.
 
     What follows from a line has one empty point less: so the lines with the fewest come first, all of them at once.
@@ -75,14 +88,17 @@ def _classes(radius: int, exactly_five: bool) -> NDArray[np.uint8]:
     row = left + 1 + right
     is_five = (row == 5) if exactly_five else (row >= 5)
     empty = (digits == 0).sum(axis=1)
-    classes = np.where(is_five, FIVE, DEAD).astype(np.uint8)
+    is_foul = has_fouls & (row > 5)
+    classes = np.where(is_five, FIVE, np.where(is_foul, FOUL, DEAD)).astype(np.uint8)
     for count in range(neighbours + 1):
-        these = numbers[(empty == count) & ~is_five]
-        ways = np.zeros((these.size, CLASSES), np.int64)  # how many next stones make each class
+        these = numbers[(empty == count) & ~is_five & ~is_foul]
+        ways = np.zeros((these.size, CLASSES + 1), np.int64)  # how many next stones make each class
         for i in range(neighbours):
             at = np.flatnonzero(digits[these, i] == 0)
             ways[at, classes[these[at] + 3**i]] += 1
         classes[these] = _class_by_ways(ways.T)
+        if has_fouls:  # two ways to five are two fours, if the stones do not stand side by side
+            classes[these[(ways[:, FIVE] >= 2) & (row[these] != 4)]] = FOUL
     return classes
 
 
@@ -108,7 +124,7 @@ def _class_by_ways(ways: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
     )
 
 
-def _by_key(classes: NDArray[np.uint8], radius: int) -> NDArray[np.uint8]:
+def _by_key(x: NDArray[np.uint8], o: NDArray[np.uint8], radius: int) -> NDArray[np.uint8]:
     """The classes for both colours, by two bits a neighbour: 0 empty, 1 x, 2 o, 3 off the board."""
     keys = np.arange(4 ** (2 * radius), dtype=np.uint32)
     numbers = []
@@ -117,7 +133,7 @@ def _by_key(classes: NDArray[np.uint8], radius: int) -> NDArray[np.uint8]:
         for i in reversed(range(2 * radius)):
             number = number * 3 + np.array(digit_of, np.uint32)[keys >> 2 * i & 3]
         numbers.append(number)
-    return (classes[numbers[0]] | classes[numbers[1]] << 4).astype(np.uint8)
+    return (x[numbers[0]] | o[numbers[1]] << 4).astype(np.uint8)
 
 
 @cache
@@ -127,6 +143,22 @@ def _combined() -> NDArray[np.uint16]:
         value = index | kind_of(four) << KIND_SHIFT
         for a, b, c, d in set(permutations(four)):
             combined[a | b << 4 | c << 8 | d << 12] = value
+    return combined
+
+
+@cache
+def _with_fouls() -> NDArray[np.uint16]:
+    """As `_combined`, for x in renju."""
+    combined = _combined().copy()
+    for four in product(range(CLASSES + 1), repeat=4):
+        code = four[0] | four[1] << 4 | four[2] << 8 | four[3] << 12
+        fours = four.count(FOUR) + four.count(OPEN_FOUR)
+        if FIVE in four:  # whatever else it makes
+            combined[code] = combined[FIVE]
+        elif FOUL in four or fours >= 2:
+            combined[code] = NO_COMBO
+        elif four.count(OPEN_THREE) + four.count(OPEN_THREE_1) >= 2:
+            combined[code] = NO_COMBO | (MAYBE_FOUL_WITH_FOUR if fours else MAYBE_FOUL) << KIND_SHIFT
     return combined
 
 

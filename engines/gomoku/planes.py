@@ -5,7 +5,8 @@
     2  points of the board             (five, a sure win next, a four, an open three, a two, two of the last two)
     3  ones if the first player is to move
 
-The threats are those of `patterns`, so a small network need not find lines by itself. Blocked points are off the board.
+The threats are those of `patterns`, so a small network need not find lines by itself. Blocked points are off the board,
+and so is what renju forbids to the side to move.
 The square's eight images: image 1 mirrors columns, 2 mirrors rows, 4 swaps rows and columns, after the mirrors.
 """
 
@@ -16,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.gomoku.board import MARGIN, NOBODY, STRIDE, WALL, Board, View, kind_at, play, undo, view
+from plyd.engines.gomoku.fouls import is_foul
 from plyd.engines.gomoku.patterns import (
     A_FOUR,
     A_THREE,
@@ -77,7 +79,7 @@ def fill_planes(v: View, mover: int, is_first: bool, size: int, out: Any) -> Non
             stone = v.stone[point]
             out[0, row, column] = stone == mover
             out[1, row, column] = stone == 3 - mover
-            out[2, row, column] = stone != WALL
+            out[2, row, column] = stone != WALL and not (stone == NOBODY and is_foul(v, point, mover))
             out[3, row, column] = is_first
             mine, theirs = np.uint8(0), np.uint8(0)
             if stone == NOBODY:

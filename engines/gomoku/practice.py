@@ -41,9 +41,7 @@ class Sparring:
         """A move, and its value."""
         board = self._boards.get(position.size)
         if board is None:
-            board = self._boards[position.size] = blank_board(
-                position.size, exactly_five=self.rules.exactly_five, weights=self.weights
-            )
+            board = self._boards[position.size] = blank_board(position.size, self.rules.rule, weights=self.weights)
         set_up(board, position)
         self._room.history.fill(0)
         self._room.killers.fill(0)
@@ -82,7 +80,7 @@ def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random
     return position, moves
 
 
-def play_game(player: Sparring, size: int, plies: int, rng: random.Random, variant: str) -> Record:
+def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> Record:
     """One game from a random opening; a certain result ends it."""
     rules = player.rules
     position, moves = random_opening(rules, size, plies, rng)
@@ -94,7 +92,7 @@ def play_game(player: Sparring, size: int, plies: int, rng: random.Random, varia
             result = (1 if value > 0 else -1) * (1 if position.mover == "x" else -1)
             break
         position = rules.play(position, move).position
-    return Record(size, variant, plies, tuple(moves), result)
+    return Record(size, rules.rule, plies, tuple(moves), result)
 
 
 @click.command()
@@ -111,7 +109,7 @@ def main(out: Path, games: int, nodes: int, size: int, variant: str, weights: Pa
     began = time.monotonic()
     with out.open("a", buffering=1) as file:
         for played in range(1, games + 1):
-            record = play_game(player, size, rng.randint(2, 8), rng, variant)
+            record = play_game(player, size, rng.randint(2, 8), rng)
             file.write(record.text() + "\n")
             if played % 50 == 0:
                 click.echo(f"{played} games, {(time.monotonic() - began) / played:.2f} s a game")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from plyd.engines.core.errors import BadPosition, quoted
-from plyd.engines.gomoku.rules import LARGEST, SMALLEST
+from plyd.engines.gomoku.rules import LARGEST, SMALLEST, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Record:
     """One game."""
 
     size: int
-    variant: str
+    variant: Rule
     opening: int
     moves: tuple[str, ...]
     result: int
@@ -40,7 +40,7 @@ def read_records(path: Path) -> Iterator[Record]:
                 read = json.loads(line)
                 record = Record(
                     int(read["size"]),
-                    str(read["variant"]),
+                    Rule(read["variant"]),
                     int(read["opening"]),
                     tuple(read["moves"].split()),
                     int(read["result"]),

@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from plyd.engines.core.errors import BadMove
 from plyd.engines.gomoku.board import Board, empty_board
 from plyd.engines.gomoku.planes import IMAGES, PLANES, image_of, planes_of_games
-from plyd.engines.gomoku.rules import LARGEST, SMALLEST, move_at, point_of
+from plyd.engines.gomoku.rules import LARGEST, SMALLEST, Rule, move_at, point_of
 from plyd.models.errors import BadWeights
 
 Policy = tuple[NDArray[np.int16], NDArray[np.float32]]  # cells, and a share for each
+
+RULES_IN_FILES = list(Rule)  # a checkpoint has their numbers
 
 
 @dataclass(slots=True)
@@ -37,7 +39,7 @@ class Game:
     result: int  # the first player's
     opening: int = 0
     policies: dict[int, Policy] = field(default_factory=dict)  # by ply
-    exactly_five: bool = False
+    rule: Rule = Rule.FREESTYLE
 
     def plies(self) -> list[int]:
         """The plies to learn from."""
@@ -54,7 +56,7 @@ def as_line(game: Game) -> str:
         ply: {text(cell): round(float(share), 4) for cell, share in zip(*policy, strict=True)}
         for ply, policy in game.policies.items()
     }
-    facts: dict[str, Any] = {"size": game.size, "variant": "standard" if game.exactly_five else "freestyle"}
+    facts: dict[str, Any] = {"size": game.size, "variant": game.rule}
     facts |= {"moves": " ".join(text(cell) for cell in game.moves), "result": game.result, "opening": game.opening}
     return json.dumps(facts | {"visits": visits})
 
@@ -73,7 +75,7 @@ def game_of(line: str) -> Game:
             raise ValueError("it plays on a point twice")
         if not (type(opening) is int and 0 <= opening <= len(moves)):
             raise ValueError(f"its opening is {opening!r}; allowed is 0 to {len(moves)}")
-        game = Game(size, moves, int(result), opening, {}, facts.get("variant") == "standard")
+        game = Game(size, moves, int(result), opening, {}, Rule(facts.get("variant", Rule.FREESTYLE)))
         if "visits" in facts:
             game.policies = {int(ply): _policy(visits, size) for ply, visits in facts["visits"].items()}
         else:
@@ -134,8 +136,8 @@ class Memory:
         self.capacity = positions
         self.games: deque[Game] = deque()
         self.positions = 0
-        self._index: dict[tuple[int, bool], list[tuple[Game, int]]] | None = None
-        self._boards: dict[tuple[int, bool], Board] = {}
+        self._index: dict[tuple[int, Rule], list[tuple[Game, int]]] | None = None
+        self._boards: dict[tuple[int, Rule], Board] = {}
 
     def add(self, games: Iterable[Game]) -> None:
         """Remember games, and forget the oldest if there are too many positions."""
@@ -151,22 +153,22 @@ class Memory:
         if self._index is None:
             self._index = {}
             for game in self.games:
-                places = self._index.setdefault((game.size, game.exactly_five), [])
+                places = self._index.setdefault((game.size, game.rule), [])
                 places += [(game, ply) for ply in game.plies()]
         kinds = list(self._index)
         shares = np.array([len(self._index[kind]) for kind in kinds], np.float64)
-        size, exactly_five = kind = kinds[chance.choice(len(kinds), p=shares / shares.sum())]
+        size, rule = kind = kinds[chance.choice(len(kinds), p=shares / shares.sum())]
         places = self._index[kind]
         chosen = [places[i] for i in chance.integers(0, len(places), count)]
         images = chance.integers(0, IMAGES, count).astype(np.uint8)
         if kind not in self._boards:
-            self._boards[kind] = empty_board(size, exactly_five=exactly_five)
+            self._boards[kind] = empty_board(size, rule)
         return batch_of(self._boards[kind], size, chosen, images)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All of it as arrays, for a checkpoint."""
         facts = [
-            (game.size, game.result, game.opening, game.exactly_five, len(game.moves), len(game.policies))
+            (game.size, game.result, game.opening, RULES_IN_FILES.index(game.rule), len(game.moves), len(game.policies))
             for game in self.games
         ]
         policies = [(ply, *policy) for game in self.games for ply, policy in game.policies.items()]
@@ -184,8 +186,8 @@ class Memory:
         self.games.clear()
         self.positions = 0
         move, policy, cell, games = 0, 0, 0, []
-        for size, result, opening, exactly_five, moves, policies in arrays["games"].tolist():
-            game = Game(size, arrays["moves"][move : move + moves], result, opening, {}, bool(exactly_five))
+        for size, result, opening, rule, moves, policies in arrays["games"].tolist():
+            game = Game(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
             move += moves
             for ply, cells in arrays["plies"][policy : policy + policies].tolist():
                 shares = arrays["shares"][cell : cell + cells].astype(np.float32)

@@ -1,4 +1,4 @@
-"""The rulebook of Gomoku, in slow, obvious Python: square boards from 5 to 20, freestyle and standard.
+"""The rulebook of Gomoku, in slow, obvious Python: square boards from 5 to 20, freestyle, standard and renju.
 
 A position is written as its rows, the top one first: `x` and `o` for stones, `.` for an empty point, `#` for one where
 nobody may play. An empty board has a short name, its size:
@@ -12,11 +12,14 @@ A move is a column's letter and a row's number, from `a1` at the bottom left: `h
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
+from plyd.engines.gomoku.renju import Point, why_forbidden
 
 SMALLEST, LARGEST = 5, 20
 EMPTY, BLOCKED = ".", "#"
@@ -31,6 +34,18 @@ FORM = (
 MAX_TEXT = 512
 SHORT = re.compile(r"\s*(?P<columns>\d{1,4})x(?P<rows>\d{1,4})\s*", re.ASCII)
 MOVE = re.compile(r"(?P<column>[a-t])(?P<row>[1-9][0-9]?)", re.ASCII)
+
+
+class Rule(StrEnum):
+    """What wins, and what is forbidden."""
+
+    FREESTYLE = "freestyle"
+    STANDARD = "standard"
+    RENJU = "renju"
+
+    def wants_exactly_five(self, stone: str) -> bool:
+        """Whether six or more stones of a kind in a row do not win."""
+        return self is Rule.STANDARD or (self is Rule.RENJU and stone == "x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +66,11 @@ class Position:
 
 
 class GomokuRules:
-    """Five in a row wins, a full board draws."""
+    """Five in a row wins, a full board draws; in renju, x loses if all that is left is forbidden to him."""
 
-    def __init__(self, summary: str, *, exactly_five: bool) -> None:
+    def __init__(self, rule: Rule, summary: str) -> None:
+        self.rule = rule
         self.summary = summary
-        self.exactly_five = exactly_five
 
     def start(self) -> Position:
         """The empty board of tournaments."""
@@ -92,18 +107,17 @@ class GomokuRules:
 
     def outcome(self, position: Position) -> Outcome:
         """How the game stands."""
-        return outcome_of(position, self.exactly_five)
+        return outcome_of(position, self.rule)
 
     def legal_moves(self, position: Position) -> list[Move]:
-        """The empty points, each with its cell."""
+        """The empty points that are not forbidden, each with its cell."""
         if self.outcome(position) is not Outcome.ONGOING:
             return []
         size = position.size
-        points = ((row, column) for row in range(size) for column in range(size))
         return [
             Move(move_at(row, column, size), cell=row * size + column)
-            for row, column in points
-            if position.rows[row][column] == EMPTY
+            for row, column in empty_points(position)
+            if not reason_against(position, (row, column), self.rule)
         ]
 
     def play(self, position: Position, move: str) -> Step:
@@ -114,6 +128,8 @@ class GomokuRules:
         cells = position.rows[row]
         if cells[column] != EMPTY:
             raise BadMove(f"illegal move {quoted(move)}: {describe(cells[column])} is there; moves are empty points")
+        if reason := reason_against(position, (row, column), self.rule):
+            raise BadMove(f"illegal move {quoted(move)}: it makes {reason}, which x may not")
         filled = cells[:column] + position.mover + cells[column + 1 :]
         rows = (*position.rows[:row], filled, *position.rows[row + 1 :])
         return Step(Position(rows, other(position.mover)), 0.0)
@@ -127,9 +143,12 @@ class GomokuRules:
         """The board drawn in plain text."""
         return grid(self.board(position))
 
+    def _has_five(self, position: Position, stone: str) -> bool:
+        return has_five(position.rows, stone, self.rule.wants_exactly_five(stone))
+
     def _check_end(self, position: Position, text: str) -> None:
         """A five ends the game, so it can only be of who moved last."""
-        winners = [stone for stone in STONES.values() if has_five(position.rows, stone, self.exactly_five)]
+        winners = [stone for stone in STONES.values() if self._has_five(position, stone)]
         if not winners or winners == [other(position.mover)]:
             return
         who = "both have" if len(winners) == 2 else f"{winners[0]} has"
@@ -165,12 +184,28 @@ def describe(cell: str) -> str:
 
 
 @lru_cache(maxsize=1024)  # asked several times of each position on its way
-def outcome_of(position: Position, exactly_five: bool) -> Outcome:
+def outcome_of(position: Position, rule: Rule) -> Outcome:
     """How the game stands."""
     for side, stone in STONES.items():
-        if has_five(position.rows, stone, exactly_five):
+        if has_five(position.rows, stone, rule.wants_exactly_five(stone)):
             return WINS[side]
-    return Outcome.ONGOING if position.count(EMPTY) else Outcome.DRAW
+    if not position.count(EMPTY):
+        return Outcome.DRAW
+    is_stuck = all(reason_against(position, point, rule) for point in empty_points(position))
+    return Outcome.PLAYER_TWO_WINS if is_stuck else Outcome.ONGOING
+
+
+def empty_points(position: Position) -> Iterator[Point]:
+    """Where no stone is: rows from the top, and columns."""
+    for row, cells in enumerate(position.rows):
+        for column, cell in enumerate(cells):
+            if cell == EMPTY:
+                yield row, column
+
+
+def reason_against(position: Position, point: Point, rule: Rule) -> str:
+    """Why who is to move may not play on an empty point; nothing if he may."""
+    return why_forbidden(position.rows, point) if rule is Rule.RENJU and position.mover == "x" else ""
 
 
 def has_five(rows: tuple[str, ...], stone: str, exactly_five: bool) -> bool:
@@ -221,6 +256,10 @@ def _mover_by_count(rows: tuple[str, ...], text: str) -> str:
     return "x" if first == second else "o"
 
 
-FREESTYLE = GomokuRules("five or more stones in a row, column or diagonal win", exactly_five=False)
-STANDARD = GomokuRules("exactly five stones in a row, column or diagonal win; six or more do not", exactly_five=True)
-RULES = {"freestyle": FREESTYLE, "standard": STANDARD}
+FREESTYLE = GomokuRules(Rule.FREESTYLE, "five or more stones in a row, column or diagonal win")
+STANDARD = GomokuRules(Rule.STANDARD, "exactly five stones in a row, column or diagonal win; six or more do not")
+RENJU = GomokuRules(
+    Rule.RENJU,
+    "five in a row wins; x, who moves first, may not make six or more, two fours, or two open threes at once",
+)
+RULES = {str(rules.rule): rules for rules in (FREESTYLE, STANDARD, RENJU)}

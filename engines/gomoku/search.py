@@ -81,7 +81,7 @@ class Worker:
     def prepare(self, position: Position, *, forget: bool) -> None:
         """Have the position on the board."""
         if position.size != self._size:
-            self.board = board_of(position, exactly_five=self._rules.exactly_five)
+            self.board = board_of(position, self._rules.rule)
             self._size = position.size
             forget = True
         else:
@@ -331,7 +331,7 @@ class Prover:
         if forget:
             for array in self._proof:
                 array.fill(0)
-        self._board = board_of(position, exactly_five=owner.rules.exactly_five)
+        self._board = board_of(position, owner.rules.rule)
         self._is_new, self.is_over = True, False
         self.spent_ns, self.nodes = 0, 0
         self.winner: int | None = None

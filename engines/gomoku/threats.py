@@ -35,6 +35,7 @@ from plyd.engines.gomoku.board import (
     undo,
     view,
 )
+from plyd.engines.gomoku.fouls import is_foul, is_foul_after, without_fouls
 from plyd.engines.gomoku.patterns import (
     A_FOUR,
     A_THREE,
@@ -42,7 +43,9 @@ from plyd.engines.gomoku.patterns import (
     FIVE,
     FOUR,
     FOUR_AND_THREE,
+    FOUR_AND_TWO,
     MAKES_FIVE,
+    MAYBE_FOUL_WITH_FOUR,
     WINS_NEXT,
 )
 
@@ -51,6 +54,7 @@ LEVELS, ROOM = 128, 1 << 13
 LEVEL, IS_NEW, PLIES, NODES = range(4)  # items of a chase's and a proof's state
 ATTACKER = np.array([0, 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 INFINITE = 1 << 30
+FOURS = (A_FOUR, FOUR_AND_TWO, FOUR_AND_THREE, WINS_NEXT, MAYBE_FOUL_WITH_FOUR)  # kinds of points that make a four
 SEEN_POINTS = 4  # of a defender's worries, at most
 
 
@@ -209,7 +213,7 @@ def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
                     kind = kind_at(v, point, attacker)
                     if kind == WINS_NEXT:
                         winner = point
-                    elif kind >= A_FOUR:
+                    elif A_FOUR <= kind < WINS_NEXT:
                         c.moves[end] = point
                         end += 1
                 elif threats == 0:
@@ -242,6 +246,11 @@ def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
         c.frame[2 * level] = at + 1
         move = np.int64(c.moves[at])
         answer = answer_to(v, move, attacker)
+        if is_foul_after(v, answer, defender, move):
+            c.line[2 * level] = move
+            c.state[PLIES] = 2 * level + 3
+            c.state[LEVEL] = level
+            return WIN
         key = v.state[HASH] ^ ATTACKER[attacker]
         key ^= v.random[2 * move + attacker - 1] ^ v.random[2 * answer + defender - 1]
         if c.failed[key & c.mask] == key:  # seen before, and no need to go there to see it again
@@ -278,7 +287,7 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
     """Append what may save the defender where the attacker has points that win next, and nobody makes five.
 
     Of a point that wins next only those in its lines can change that. So whatever is not in line with each of them
-    does not help, a four of the defender's own apart.
+    does not help, a four of the defender's own apart. Nor does what is forbidden to him.
     """
     defender = 3 - attacker
     start = count
@@ -313,7 +322,7 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
                     count += 1
                 marks[near] = 0
     saved = count
-    for kind in range(A_FOUR, WINS_NEXT + 1):
+    for kind in FOURS:
         before = count
         count = list_of(v, defender, kind, into, count)
         # none twice
@@ -328,7 +337,7 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
                 into[kept] = into[i]
                 kept += 1
         count = kept
-    return count
+    return without_fouls(v, defender, into, start, count)
 
 
 @njit(nogil=True)
@@ -445,7 +454,7 @@ def _attacks(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int
     end = start
     if fives == 1:
         p.moves[end] = first_of(v, defender, MAKES_FIVE)
-        return UNDECIDED, end + 1
+        return (FAIL if is_foul(v, np.int64(p.moves[end]), attacker) else UNDECIDED), end + 1
     if count_of(v, attacker, WINS_NEXT):
         p.moves[start] = first_of(v, attacker, WINS_NEXT)
         return WIN, start
@@ -464,7 +473,7 @@ def _answers(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int
         return WIN, start
     if fives == 1:
         p.moves[start] = first_of(v, attacker, MAKES_FIVE)
-        return UNDECIDED, start + 1
+        return (WIN if is_foul(v, np.int64(p.moves[start]), 3 - attacker) else UNDECIDED), start + 1
     if count_of(v, attacker, WINS_NEXT) == 0:
         return FAIL, start
     end = list_answers(v, attacker, p.marks, p.moves, start)

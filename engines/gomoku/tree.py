@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.machine import pointer_to
 from plyd.engines.gomoku.board import FREE, MARGIN, POINTS, STRIDE, Board, View, count_of, first_of, play, undo, view
+from plyd.engines.gomoku.fouls import any_legal, is_foul
 from plyd.engines.gomoku.nodes import (
     DEEPEST,
     DRAW,
@@ -132,26 +133,30 @@ def look(
     if count_of(v, mover, MAKES_FIVE):
         node.status, node.plies, node.reply = WIN, 1, first_of(v, mover, MAKES_FIVE)
         return
-    fives = count_of(v, 3 - mover, MAKES_FIVE)
-    if fives > 1:
-        node.status, node.plies, node.reply = LOSS, 2, first_of(v, 3 - mover, MAKES_FIVE)
-        return
     if v.state[FREE] == 0:
         node.status, node.plies = DRAW, 0
+        return
+    fives = count_of(v, 3 - mover, MAKES_FIVE)
+    only = first_of(v, 3 - mover, MAKES_FIVE) if fives else np.int64(0)
+    if fives > 1 or (fives and is_foul(v, only, mover)):
+        node.status, node.plies, node.reply = LOSS, 2, any_legal(v, mover, only)
         return
     if finds_fours(v, c, mover, taste.chase_nodes) == CHASE_WINS:
         node.status, node.plies, node.reply = WIN, c.state[PLIES], c.line[0]
         return
     if fives == 1:
-        room.moves[slot, 0] = first_of(v, 3 - mover, MAKES_FIVE)
+        room.moves[slot, 0] = only
         room.count[slot] = 1
     elif count_of(v, 3 - mover, WINS_NEXT):
         count = list_answers(v, 3 - mover, pointer_to(room.marks), pointer_to(room.moves[slot]), np.int64(0))
         if count == 0:
-            node.status, node.plies, node.reply = LOSS, 4, first_of(v, 3 - mover, WINS_NEXT)
+            node.status, node.plies = LOSS, 4
+            node.reply = any_legal(v, mover, first_of(v, 3 - mover, WINS_NEXT))
         room.count[slot] = count
     elif finds_threats(v, p, mover, taste.threat_nodes) == CHASE_WINS:
         node.status, node.plies, node.reply = WIN, UNKNOWN_PLIES, p.line[0]
+    elif any_legal(v, mover, np.int64(0)) == 0:
+        node.status, node.plies = LOSS, 0
 
 
 @njit(cache=True, nogil=True)

@@ -369,18 +369,18 @@ TRANSCRIPTS = {
         BEGIN
             ERROR the board is full
         """,
-    "renju and caro are refused, once, and play goes on": """
+    "caro is refused, once, and play goes on": """
         START 15
             OK
-        INFO rule 4
+        INFO rule 8
         BEGIN
-            ERROR renju is not supported; we play on as if five or more in a row won
+            ERROR caro is not supported; we play freestyle
             *
         TURN 0,0
             *
-        INFO rule 13
+        INFO rule 12
         TURN 14,0
-            ERROR renju and caro is not supported; we play on as if exactly five in a row won
+            ERROR caro is not supported; we play renju
             *
         INFO rule 3
         TURN 14,14
@@ -494,6 +494,35 @@ def test_exactly_five_is_another_game(talking):
         assert await talk.ask("INFO rule 1", "BOARD", *row, "DONE") != "3,0"
 
     talking(play, move_ms=1000 * SOON)
+
+
+def test_renju_is_another_game(talking):
+    """xxx.xx is forbidden to who began and wins for the other, by rule 4; by rule 1 it is nothing to both."""
+    row = [f"{x},0,1" for x in (0, 1, 2, 4, 5)] + [f"{x},2,2" for x in (0, 3, 6, 9, 12)]
+
+    async def play(talk):
+        await talk.ask("START 15")
+        await talk.tell("INFO max_node 50", "INFO rule 4")
+        assert await talk.ask("BOARD", *row, "DONE") != "3,0"
+        await talk.ask("RESTART")
+        assert await talk.ask("BOARD", *row, "14,14,2", "DONE") == "3,0"
+        await talk.ask("RESTART")
+        assert await talk.ask("INFO rule 1", "BOARD", *row, "14,14,2", "DONE") != "3,0"
+
+    talking(play, move_ms=1000 * SOON)
+
+
+def test_a_forbidden_move_of_the_opponents_is_told_of_and_answered(talking):
+    async def play(talk):
+        await talk.ask("START 15")
+        await talk.tell("INFO rule 4")
+        board = [f"{x},0,2" for x in (0, 1, 2, 4, 5)] + [f"{x},2,1" for x in (0, 3, 6, 9, 12)]
+        await talk.ask("BOARD", *board, "14,14,2", "DONE")
+        await talk.ask("TURN 3,0")
+        return talk.talk
+
+    said = "\n".join(talking(play, move_ms=1000 * SOON))
+    assert "it makes six or more in a row, which x may not" in said
 
 
 def test_messages_tell_of_the_search(talking):

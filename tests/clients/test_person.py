@@ -271,7 +271,7 @@ def test_a_move_that_is_none(gomoku_game, typed, message):
         (["--size", "4"], 2, "4 is not in the range 5<=x<=20"),
         (["--size", "5", "--start", "5x5"], 2, "--start says what --size would say"),
         (["--start", "5x6"], 1, "boards are square"),
-        (["--variant", "renju"], 2, "'renju' is not one of 'freestyle', 'standard'"),
+        (["--variant", "caro"], 2, "'caro' is not one of 'freestyle', 'standard', 'renju'"),
     ],
 )
 def test_wrong_usage_of_gomoku(gomoku_game, options, status, message):

@@ -135,7 +135,7 @@ def test_values_that_are_not_right_are_seen_before_the_load_begins(monkeypatch):
 def test_a_rate_is_told_beside_that_of_an_echo():
     found = told(stress("rate", "--rounds", 1, "--seconds", 0.5, "--processes", 2, "--callers", 4, "--json"))
     assert found["Describe, 4 callers"] > 10
-    assert 0 < found["Describe, share of the echo's rate"] < 3
+    assert found["Describe, share of the echo's rate"] > 0
 
 
 @pytest.mark.parametrize(

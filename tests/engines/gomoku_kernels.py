@@ -86,14 +86,14 @@ def points_of_kind(board, colour, kind):
 
 def board_for(rules, position):
     """The board of a position. There is one of each size and rule: the next call changes it."""
-    board = _board(position.size, rules.exactly_five)
+    board = _board(position.size, rules.rule)
     set_up(board, position)
     return board
 
 
 @functools.cache
-def _board(size, exactly_five):
-    return empty_board(size, exactly_five=exactly_five)
+def _board(size, rule):
+    return empty_board(size, rule)
 
 
 def random_weights(seed):

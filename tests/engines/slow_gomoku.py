@@ -10,7 +10,8 @@ import functools
 import operator
 import random
 
-from plyd.engines.gomoku.rules import FREESTYLE, Position, empty_board, move_at, other
+from plyd.engines.gomoku.renju import why_forbidden
+from plyd.engines.gomoku.rules import FREESTYLE, Position, Rule, empty_board, move_at, other
 
 DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 SURE, LARGEST_GUESS, SEEN_POINTS = 30_000, 20_000, 4
@@ -266,6 +267,32 @@ def steps(one, two):
     return max(abs(one[0] - two[0]), abs(one[1] - two[1]))
 
 
+class Solver:
+    """The result of any position of few empty points, by trying everything: 1, 0 or -1 for who is to move."""
+
+    def __init__(self, rule):
+        self.rule, self.known = rule, {}
+
+    def result(self, rows, mover):
+        if (rows, mover) not in self.known:
+            self.known[rows, mover] = self._worked_out(rows, mover)
+        return self.known[rows, mover]
+
+    def _worked_out(self, rows, mover):
+        free, best = empty_points(rows), -1
+        if not free:
+            return 0
+        if any(makes_five(rows, point, mover, self.rule.wants_exactly_five(mover)) for point in free):
+            return 1
+        if self.rule is Rule.RENJU and mover == "x":
+            free = [point for point in free if not why_forbidden(rows, point)]
+        for point in free:
+            best = max(best, -self.result(put(rows, point, mover), other(mover)))
+            if best == 1:
+                break
+        return best
+
+
 # --- Positions --------------------------------------------------------------------------------------------------------
 
 
@@ -280,7 +307,9 @@ def random_position(rules, size, stones, chance, *, walls=0, spread=None):
             if spread is not None:
                 free = [point for point in free if steps(point, (size // 2, size // 2)) <= spread]
             chance.shuffle(free)
-            quiet = (point for point in free if not makes_five(rows, point, mover, rules.exactly_five))
+            quiet = (
+                point for point in free if not makes_five(rows, point, mover, rules.rule.wants_exactly_five(mover))
+            )
             if (point := next(quiet, None)) is None:
                 break
             rows, mover = put(rows, point, mover), other(mover)

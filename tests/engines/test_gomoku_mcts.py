@@ -48,7 +48,7 @@ class Toy:
 
 def tree_at(text, network=None, rules=FREESTYLE, **settings):
     position = rules.parse(text)
-    tree = Tree(network or Toy(), position.size, exactly_five=rules.exactly_five, **settings)
+    tree = Tree(network or Toy(), position.size, rule=rules.rule, **settings)
     tree.begin(cells_of(position), X if position.mover == "x" else O)
     return tree
 

@@ -38,9 +38,9 @@ from tests.engines.gomoku_kernels import COLOURS, board_for, changes_since, chas
 from tests.engines.gomoku_searches import answer, searcher
 from tests.engines.slow_gomoku import (
     SlowSearch,
+    Solver,
     answers_to,
     drawing,
-    empty_points,
     five_points,
     makes_five,
     points_of,
@@ -99,7 +99,7 @@ class Kernel:
 
 @functools.cache
 def board_with(rules, size, use="search"):
-    return blank_board(size, exactly_five=rules.exactly_five, weights=random_weights(size))
+    return blank_board(size, rules.rule, weights=random_weights(size))
 
 
 def slow_search(rules):
@@ -108,7 +108,7 @@ def slow_search(rules):
         set_up(board, Position(rows, mover))
         return int(evaluation.py_func(board, COLOURS[mover]))
 
-    return SlowSearch(rules.exactly_five, guess, decided=DECIDED, doubt=DOUBT)
+    return SlowSearch(rules is STANDARD, guess, decided=DECIDED, doubt=DOUBT)
 
 
 def is_same(one, two):
@@ -122,7 +122,7 @@ def open_position(rules, size, free, chance):
     while True:
         walls = chance.choice((0, 0, 2))
         position = random_position(rules, size, size * size - walls - free, chance, walls=walls)
-        rows, mover, exact = position.rows, position.mover, rules.exactly_five
+        rows, mover, exact = position.rows, position.mover, rules is STANDARD
         own = points_of(rows, mover, exact, "MAKES_FIVE", "WINS_NEXT")
         if not own and len(five_points(rows, other(mover), exact)) < 2:
             return position
@@ -243,11 +243,11 @@ def test_five_is_made_at_once_in_every_direction_and_at_every_edge(rules, size, 
         for point in line:
             rows = put(rows, point, stone) if point != gap else rows
         report = answer(rules, Position(rows, stone), using, max_nodes=nodes)
-        assert makes_five(rows, point_of(report.move, size), stone, rules.exactly_five)
+        assert makes_five(rows, point_of(report.move, size), stone, rules is STANDARD)
         assert report.score.value == Proven(Result.WIN, 1)
         assert report.stop_reason is StopReason.FINISHED
         blocked = answer(rules, Position(rows, other(stone)), using, max_nodes=nodes)
-        points = five_points(rows, stone, rules.exactly_five)
+        points = five_points(rows, stone, rules is STANDARD)
         assert point_of(blocked.move, size) in points
         assert len(points) > 1 or not isinstance(blocked.score.value, Proven)
 
@@ -257,8 +257,8 @@ def test_five_is_made_at_once_in_every_direction_and_at_every_edge(rules, size, 
 def test_fives_are_made_or_stopped_in_random_positions(rules, size):
     using, made, stopped = searcher(rules), 0, 0
     for position in random_positions(rules, size, range(12, 30), 40, seed=1, spread=3):
-        own = five_points(position.rows, position.mover, rules.exactly_five)
-        danger = five_points(position.rows, other(position.mover), rules.exactly_five)
+        own = five_points(position.rows, position.mover, rules is STANDARD)
+        danger = five_points(position.rows, other(position.mover), rules is STANDARD)
         if own or danger:
             report = answer(rules, position, using, max_nodes=150)
             assert point_of(report.move, size) in (own or danger), rules.text(position)
@@ -278,9 +278,9 @@ def test_an_open_three_is_answered(rules, nodes):
     for drawn in (text, "/".join("".join(cells) for cells in zip(*text.split("/"), strict=True))):
         position = rules.parse(f"{drawn} o")
         report = answer(rules, position, max_nodes=nodes)
-        threats = points_of(position.rows, "x", rules.exactly_five, "WINS_NEXT")
-        assert point_of(report.move, 11) in answers_to(position.rows, threats, "o", rules.exactly_five)
-        assert not points_of(rules.play(position, report.move).position.rows, "x", rules.exactly_five, "WINS_NEXT")
+        threats = points_of(position.rows, "x", rules is STANDARD, "WINS_NEXT")
+        assert point_of(report.move, 11) in answers_to(position.rows, threats, "o", rules is STANDARD)
+        assert not points_of(rules.play(position, report.move).position.rows, "x", rules is STANDARD, "WINS_NEXT")
 
 
 @RULES
@@ -339,39 +339,17 @@ def test_a_win_by_two_threes_is_found(rules):
 # --- What is said to be certain ---------------------------------------------------------------------------------------
 
 
-class Solver:
-    """The result of any position of few empty points, by trying everything: 1, 0 or -1 for who is to move."""
-
-    def __init__(self, exactly_five):
-        self.exactly_five, self.known = exactly_five, {}
-
-    def result(self, rows, mover):
-        if (rows, mover) not in self.known:
-            free, best = empty_points(rows), -1
-            if not free:
-                best = 0
-            elif any(makes_five(rows, point, mover, self.exactly_five) for point in free):
-                best = 1
-            else:
-                for point in free:
-                    best = max(best, -self.result(put(rows, point, mover), other(mover)))
-                    if best == 1:
-                        break
-            self.known[rows, mover] = best
-        return self.known[rows, mover]
-
-
 RESULTS = {1: Result.WIN, 0: Result.DRAW, -1: Result.LOSS}
 
 
 @RULES
 @pytest.mark.parametrize(("size", "free"), [(5, (6, 7, 8)), (6, (6, 7, 8))])
 def test_what_is_certain_on_small_boards_is_so(rules, size, free):
-    chance, solver, using = random.Random(size), Solver(rules.exactly_five), searcher(rules)
+    chance, solver, using = random.Random(size), Solver(rules.rule), searcher(rules)
     claims = {Result.WIN: 0, Result.LOSS: 0}
     while min(claims.values()) < 4:
         position = random_position(rules, size, size * size - chance.choice(free), chance)
-        if five_points(position.rows, position.mover, rules.exactly_five) and claims[Result.WIN] > 4:
+        if five_points(position.rows, position.mover, rules is STANDARD) and claims[Result.WIN] > 4:
             continue
         for nodes in (1, 60, 1000):
             report = answer(rules, position, using, max_nodes=nodes, max_lines=3)
@@ -388,7 +366,7 @@ def test_what_is_certain_on_small_boards_is_so(rules, size, free):
 
 @RULES
 def test_a_search_to_the_end_of_a_small_board_misses_no_win(rules):
-    chance, solver, using = random.Random(8), Solver(rules.exactly_five), searcher(rules)
+    chance, solver, using = random.Random(8), Solver(rules.rule), searcher(rules)
     seen = set()
     for _ in range(40):
         position = random_position(rules, 5, 25 - chance.choice((1, 2, 3, 4)), chance)
@@ -398,7 +376,7 @@ def test_a_search_to_the_end_of_a_small_board_misses_no_win(rules):
         if rules.outcome(after) is Outcome.ONGOING:
             assert -solver.result(after.rows, after.mover) == true, rules.text(position)
         else:
-            assert true == (1 if has_five(after.rows, position.mover, rules.exactly_five) else 0)
+            assert true == (1 if has_five(after.rows, position.mover, rules is STANDARD) else 0)
         seen.add(true)
     assert seen == {-1, 0, 1}
 
@@ -425,7 +403,7 @@ def test_who_is_said_to_win_wins_against_a_strong_defender(rules):
     chance, strong, claims = random.Random(9), Sparring(rules, 400), {Result.WIN: 0, Result.LOSS: 0}
     while min(claims.values()) < 2:
         position = random_position(rules, 11, chance.randrange(8, 30), chance, spread=3)
-        if five_points(position.rows, position.mover, rules.exactly_five):
+        if five_points(position.rows, position.mover, rules is STANDARD):
             continue
         value = answer(rules, position, max_nodes=3000).score.value
         if not isinstance(value, Proven) or value.plies in (2, 3, 4) or claims[value.result] > 3:

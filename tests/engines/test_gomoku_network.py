@@ -8,7 +8,7 @@ from plyd.engines.gomoku.board import MARGIN, ROWS, STRIDE, count_anew, empty_bo
 from plyd.engines.gomoku.inference import Evaluator, load_network
 from plyd.engines.gomoku.planes import IMAGES, PLANES, image_of, planes_of_games
 from plyd.engines.gomoku.replay import Game, batch_of
-from plyd.engines.gomoku.rules import point_of
+from plyd.engines.gomoku.rules import Rule, point_of
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
 
@@ -27,7 +27,7 @@ def cells(moves, size):
 
 
 def planes_of(moves, size=9, image=0):
-    board = empty_board(size, exactly_five=False)
+    board = empty_board(size, Rule.FREESTYLE)
     played = cells(moves, size)
     out = np.zeros((1, PLANES, size, size), np.uint8)
     planes_of_games(board, size, played[None, :], np.array([len(played)], np.int32), np.array([image], np.uint8), out)
@@ -83,7 +83,7 @@ def test_a_three_shows_where_it_becomes_a_sure_win():
 
 
 def test_blocked_points_are_off_the_board():
-    board = empty_board(5, exactly_five=False)
+    board = empty_board(5, Rule.FREESTYLE)
     board.stone.reshape(ROWS, STRIDE)[MARGIN, MARGIN] = 3
     count_anew(board)
     out = np.zeros((1, PLANES, 5, 5), np.uint8)
@@ -95,7 +95,7 @@ def test_blocked_points_are_off_the_board():
 def test_planes_and_policy_take_the_same_image(image):
     game = Game(9, cells("e5 d4 f5 c4 g5 b4", 9), 1)
     game.policies[6] = (cells("h5 d5", 9), np.array([0.75, 0.25], np.float32))
-    board = empty_board(9, exactly_five=False)
+    board = empty_board(9, Rule.FREESTYLE)
     plain = batch_of(board, 9, [(game, 6)], np.zeros(1, np.uint8))
     turned = batch_of(board, 9, [(game, 6)], np.array([image], np.uint8))
     moved = np.array([image_of.py_func(cell, 9, image) for cell in range(81)])

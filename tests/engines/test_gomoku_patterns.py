@@ -38,7 +38,7 @@ from plyd.engines.gomoku.patterns import (
     radius_of,
     tables,
 )
-from plyd.engines.gomoku.rules import FREESTYLE, STANDARD, Position, has_five
+from plyd.engines.gomoku.rules import FREESTYLE, STANDARD, Position, Rule, has_five
 from tests.engines.gomoku_kernels import (
     COLOURS,
     changes_since,
@@ -75,14 +75,18 @@ RULES = pytest.mark.parametrize("rules", [FREESTYLE, STANDARD], ids=["freestyle"
 DIGITS = {".": 0, "x": 1, "o": 2, "#": 3}
 
 
+def rule_of(exactly_five):
+    return Rule.STANDARD if exactly_five else Rule.FREESTYLE
+
+
 def classes_of(text, exactly_five):
     """The names of what x and o make on the _ of a line, the board ends at `|`, and beyond the text it goes on."""
-    far = radius_of(exactly_five=exactly_five)
+    far = radius_of(rule_of(exactly_five))
     left, right = ("".join(text.split())).split("_")
     left, right = left.replace("|", "#").rjust(far, "#" if "|" in left else ".")[-far:], right
     right = right.replace("|", "#").ljust(far, "#" if "|" in right else ".")[:far]
     key = sum(DIGITS[cell] << 2 * i for i, cell in enumerate(left + right))
-    both = int(tables(exactly_five=exactly_five).classes[key])
+    both = int(tables(rule_of(exactly_five)).classes[key])
     return NAMES[both & 15], NAMES[both >> 4]
 
 
@@ -97,7 +101,7 @@ def test_names_stand_for_the_numbers_of_the_classes_and_kinds():
 def assert_class_is_as_scanned(cells, exactly_five):
     """The class of both colours, by the table and by the slow scan."""
     key = sum(DIGITS[cell] << 2 * i for i, cell in enumerate(cells))
-    both, half = int(tables(exactly_five=exactly_five).classes[key]), len(cells) // 2
+    both, half = int(tables(rule_of(exactly_five)).classes[key]), len(cells) // 2
     for stone, found in (("x", both & 15), ("o", both >> 4)):
         seen = "".join("x" if cell == stone else "." if cell == "." else "#" for cell in cells)
         assert NAMES[found] == class_in(seen[:half] + "x" + seen[half:], half, exactly_five), (cells, stone)
@@ -117,12 +121,12 @@ def test_lines_of_standard_have_the_class_that_a_slow_scan_finds():
 
 @RULES
 def test_what_lies_beyond_the_radius_changes_nothing(rules):
-    chance, far = random.Random(2), radius_of(exactly_five=rules.exactly_five)
+    chance, far = random.Random(2), radius_of(rules.rule)
     for _ in range(1500):
         line = "".join(chance.choices(".x#", (3, 3, 1), k=15))
         line = line[:7] + "x" + line[8:]
         near = line[7 - far : 8 + far]
-        assert class_in(line, 7, rules.exactly_five) == class_in(near, far, rules.exactly_five), line
+        assert class_in(line, 7, rules is STANDARD) == class_in(near, far, rules is STANDARD), line
 
 
 @pytest.mark.parametrize(
@@ -192,24 +196,24 @@ def test_known_shapes_have_their_class(line, freestyle, standard):
 
 @RULES
 def test_a_stone_more_of_ones_own_never_makes_less_in_freestyle_and_a_wall_never_makes_more(rules):
-    chance, far = random.Random(3), radius_of(exactly_five=rules.exactly_five)
+    chance, far = random.Random(3), radius_of(rules.rule)
     for _ in range(2000):
         cells = chance.choices(".xo", (4, 2, 1), k=2 * far)
         i = chance.choice([i for i, cell in enumerate(cells) if cell == "."] or [0])
         found = []
         for cell in (cells[i], "x", "#"):
             line = "".join(cells[:i]) + cell + "".join(cells[i + 1 :])
-            found.append(NAMES.index(classes_of(line[:far] + "_" + line[far:], rules.exactly_five)[0]))
+            found.append(NAMES.index(classes_of(line[:far] + "_" + line[far:], rules is STANDARD)[0]))
         if cells[i] == ".":
             assert found[2] <= found[0]
-            assert rules.exactly_five or found[0] <= found[1]
+            assert rules is STANDARD or found[0] <= found[1]
 
 
 # --- Kinds ------------------------------------------------------------------------------------------------------------
 
 
 def test_there_is_a_combination_for_any_four_classes_and_its_kind_is_that_of_a_slow_count():
-    combined, every = tables(exactly_five=False).combined, combinations()
+    combined, every = tables(Rule.FREESTYLE).combined, combinations()
     assert len(every) == COMBINATIONS < 1 << KIND_SHIFT
     for index, four in enumerate(every):
         kind = KIND_NAMES.index(kind_by([NAMES[found] for found in four]))
@@ -256,7 +260,7 @@ def assert_same(board, anew, size):
 
 def boards(rules, size, walls, seed):
     """Two boards with the same walls and weights."""
-    found = [empty_board(size, exactly_five=rules.exactly_five, weights=random_weights(seed)) for _ in range(2)]
+    found = [empty_board(size, rules.rule, weights=random_weights(seed)) for _ in range(2)]
     chance = random.Random(seed)
     for point in chance.sample(points_of_size(size), walls):
         for board in found:
@@ -324,7 +328,7 @@ def test_stones_can_be_taken_off_in_any_order(rules):
 
 
 def shown(position, rules, weights=None):
-    board = empty_board(position.size, exactly_five=rules.exactly_five, weights=weights)
+    board = empty_board(position.size, rules.rule, weights=weights)
     set_up(board, position)
     return board
 
@@ -338,10 +342,10 @@ def test_a_board_knows_of_each_point_what_a_slow_scan_finds(rules, size, walls):
     for position in random_positions(rules, size, stones, 3 if size > 9 else 12, seed=walls, walls=walls):
         board, sums = shown(position, rules, weights), np.zeros((2, 2), np.int64)
         for side, stone in enumerate("xo"):
-            kinds = kinds_of(position.rows, stone, rules.exactly_five)
+            kinds = kinds_of(position.rows, stone, rules is STANDARD)
             for point, kind in kinds.items():
                 at = point_at(*point) * 2 + side
-                classes = [NAMES.index(name) for name in classes_at(position.rows, point, stone, rules.exactly_five)]
+                classes = [NAMES.index(name) for name in classes_at(position.rows, point, stone, rules is STANDARD)]
                 code = int(board.code[at // 2]) >> 16 * side & 0xFFFF
                 assert code == sum(found << 4 * line for line, found in enumerate(classes))
                 number = index[tuple(sorted(classes))]
@@ -364,7 +368,7 @@ def test_a_point_makes_five_if_and_only_if_the_rulebook_says_so(rules, size):
         board = shown(position, rules)
         for stone, point in itertools.product("xo", empty_points(position.rows)):
             makes_five = board.combo[point_at(*point) * 2 + COLOURS[stone] - 1] >> KIND_SHIFT == MAKES_FIVE
-            assert makes_five == has_five(put(position.rows, point, stone), stone, rules.exactly_five)
+            assert makes_five == has_five(put(position.rows, point, stone), stone, rules is STANDARD)
             made += makes_five
     assert made
 
@@ -398,7 +402,7 @@ def test_a_board_set_up_shows_the_position_and_nothing_of_the_one_before():
     one, two = (random_position(STANDARD, 12, 60, chance, walls=7) for _ in range(2))
     board = shown(one, STANDARD)
     set_up(board, two)
-    fresh = board_of(two, exactly_five=True)
+    fresh = board_of(two, Rule.STANDARD)
     for name, now, then in zip(board._fields, board, fresh, strict=True):
         assert np.array_equal(now, then), name
     rows = board.stone.reshape(-1, STRIDE)[MARGIN : MARGIN + 12, MARGIN : MARGIN + 12]

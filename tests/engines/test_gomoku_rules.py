@@ -160,9 +160,9 @@ def test_lines_of_a_board_are_its_rows_columns_and_diagonals():
 @RULES
 def test_a_five_of_each_colour_is_seen_for_each_colour(rules):
     rows = ("xxxxx", ".....", "ooooo", ".....", ".....")
-    assert has_five(rows, "x", rules.exactly_five)
-    assert has_five(rows, "o", rules.exactly_five)
-    assert not has_five(rows[1:2] * 5, "x", rules.exactly_five)
+    assert has_five(rows, "x", rules is STANDARD)
+    assert has_five(rows, "o", rules is STANDARD)
+    assert not has_five(rows[1:2] * 5, "x", rules is STANDARD)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_every_board_survives_its_text(data):
     rows = tuple("".join(chance.choices(".xo#", weights, k=size)) for _ in range(size))
     position = Position(rows, data.draw(st.sampled_from("xo")))
     for rules in (FREESTYLE, STANDARD):
-        if not any(has_five(rows, stone, rules.exactly_five) for stone in "xo"):
+        if not any(has_five(rows, stone, rules is STANDARD) for stone in "xo"):
             assert rules.parse(rules.text(position)) == position
 
 

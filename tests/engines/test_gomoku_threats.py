@@ -65,7 +65,7 @@ def proved(rules, position, nodes=ENOUGH, proof=None):
 
 def assert_chase_wins(rules, position, line, plies):
     """Replayed by the rulebook: each attack makes a four, each answer is the only one, five comes at the end."""
-    attacker, size, exact = position.mover, position.size, rules.exactly_five
+    attacker, size, exact = position.mover, position.size, rules is STANDARD
     assert plies % 2 == 1
     for ply, move in enumerate(line[:plies]):
         if ply == plies - 2 and len(five_points(position.rows, attacker, exact)) > 1:
@@ -226,7 +226,7 @@ def test_where_fours_do_not_win_none_is_found(rules, text):
     position = rules.parse(text if "x" in text[:3] and "/" not in text else f"{text} x")
     assert chased(rules, position)[0] == FAIL
     if "/" in text:
-        assert not SlowThreats("x", exactly_five=rules.exactly_five, threes=False).wins(position.rows, 20)
+        assert not SlowThreats("x", exactly_five=rules is STANDARD, threes=False).wins(position.rows, 20)
 
 
 def test_a_four_that_could_only_become_six_is_none_in_standard():
@@ -238,7 +238,7 @@ def test_a_four_that_could_only_become_six_is_none_in_standard():
         assert freestyle[0] in (UNDECIDED, FAIL)
         assert standard[0] == FAIL
     for rules, expected in ((FREESTYLE, ["e8", "f8"]), (STANDARD, [])):
-        found = points_of(rules.parse(f"{text} x").rows, "x", rules.exactly_five, "A_FOUR")
+        found = points_of(rules.parse(f"{text} x").rows, "x", rules is STANDARD, "A_FOUR")
         assert [move_at(*point, 8) for point in found] == expected
 
 
@@ -258,7 +258,7 @@ def test_a_chase_of_fifteen_plies_is_found_and_is_one(rules, text):
     assert found == WIN
     assert plies >= 15
     assert_chase_wins(rules, position, line, plies)
-    slow = SlowThreats(position.mover, exactly_five=rules.exactly_five, threes=False)
+    slow = SlowThreats(position.mover, exactly_five=rules is STANDARD, threes=False)
     assert slow.shortest(position.rows, 8) == 8
 
 
@@ -287,7 +287,7 @@ def test_a_chase_wins_if_and_only_if_trying_all_fours_does(rules, sort):
     positions = [seeded(rules, size, stones, seed, walls=walls, spread=spread) for seed in CHASES[sort]]
     for position in positions + random_positions(rules, size, stones, 8, seed=1, walls=walls):
         found, line, plies = chased(rules, position)
-        slow = SlowThreats(position.mover, exactly_five=rules.exactly_five, threes=False)
+        slow = SlowThreats(position.mover, exactly_five=rules is STANDARD, threes=False)
         assert (found == WIN) == slow.wins(position.rows, 40), rules.text(position)
         assert found != UNDECIDED
         if found == WIN:
@@ -332,7 +332,7 @@ def test_a_chase_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
 @RULES
 @pytest.mark.parametrize("size", [5, 7, 15, 20])
 def test_the_answer_to_a_four_is_where_five_would_be(rules, size):
-    seen, exact = 0, rules.exactly_five
+    seen, exact = 0, rules is STANDARD
     for position in random_positions(rules, size, range(10, size * 4), 60, seed=4, walls=size // 3, spread=4):
         for stone in "xo":
             if five_points(position.rows, stone, exact):
@@ -348,7 +348,7 @@ def test_the_answer_to_a_four_is_where_five_would_be(rules, size):
 @RULES
 @pytest.mark.parametrize(("size", "count"), [(6, 100), (7, 60), (9, 20), (15, 16)])
 def test_answers_to_a_threat_are_all_that_can_help_and_none_comes_twice(rules, size, count):
-    marks, seen, exact = np.zeros(30 * 32, np.int32), 0, rules.exactly_five
+    marks, seen, exact = np.zeros(30 * 32, np.int32), 0, rules is STANDARD
     for position in random_positions(rules, size, range(10, size * 4), count, seed=3, walls=size // 3, spread=4):
         if five_points(position.rows, "x", exact) or five_points(position.rows, "o", exact):
             continue
@@ -507,7 +507,7 @@ def test_what_trying_everything_finds_is_proved(rules, sort):
     size, stones, walls = sort
     positions = [seeded(rules, size, stones, seed, walls=walls) for seed in PROOFS[sort][-6:]]
     for position in positions + random_positions(rules, size, stones, 25, seed=6, walls=walls):
-        slow = SlowThreats(position.mover, exactly_five=rules.exactly_five, threes=True)
+        slow = SlowThreats(position.mover, exactly_five=rules is STANDARD, threes=True)
         found = proved(rules, position)[0]
         if slow.wins(position.rows, 3):
             assert found == WIN, rules.text(position)

@@ -1,0 +1,84 @@
+"""Where x may not play in renju, in slow, obvious Python.
+
+x, who moves first, may not make six or more in a row, two fours at once, or two open threes at once; five in a row wins
+whatever else the stone makes. What counts is what x could really play:
+
+    _ x x x x _   a four is open if x can make five on both sides
+    _ x x x _ _   a three is open if x could make an open four of it, on a point that is not forbidden itself
+
+So whether a point is forbidden may hang on whether others would be.
+"""
+
+STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))  # rows and columns from a point of a line to the next
+FAR = 5  # what is farther away makes no difference to a stone's fives
+STONE, EMPTY, OUTSIDE = "x", ".", "#"
+Point = tuple[int, int]  # row from the top, and column
+
+
+def why_forbidden(rows: tuple[str, ...], point: Point) -> str:
+    """What x may not make and would make on an empty point; nothing if he may play there."""
+    lines = [_line(rows, point, step) for step in STEPS]
+    stones = sorted(line.count(STONE) for line in lines)
+    if stones[3] < 5 and stones[2] < 3:  # his new stone among them: too few for anything
+        return ""
+    longest = {_row(line) for line in lines}
+    if 5 in longest:
+        return ""
+    if max(longest) > 5:
+        return "six or more in a row"
+    fours = [_fours(line) for line in lines]
+    if sum(fours) >= 2:
+        return "two fours"
+    after = _put(rows, point)
+    threes = [
+        not four and line.count(STONE) >= 3 and _is_open_three(after, point, line, step)
+        for four, line, step in zip(fours, lines, STEPS, strict=True)
+    ]
+    return "two open threes" if sum(threes) >= 2 else ""
+
+
+def _line(rows: tuple[str, ...], point: Point, step: Point) -> str:
+    """A line about a point as it is once x has played there; the point is in the middle."""
+    size = len(rows)
+    cells = []
+    for i in range(-FAR, FAR + 1):
+        row, column = point[0] + i * step[0], point[1] + i * step[1]
+        cells.append(rows[row][column] if 0 <= row < size and 0 <= column < size else OUTSIDE)
+    cells[FAR] = STONE
+    return "".join(cells)
+
+
+def _put(rows: tuple[str, ...], point: Point) -> tuple[str, ...]:
+    row, column = point
+    return (*rows[:row], rows[row][:column] + STONE + rows[row][column + 1 :], *rows[row + 1 :])
+
+
+def _row(line: str) -> int:
+    """How many of x's stones stand in a row with the one in the middle."""
+    before, behind = line[FAR::-1], line[FAR:]
+    return len(before) - len(before.lstrip(STONE)) + len(behind) - len(behind.lstrip(STONE)) - 1
+
+
+def _ways_to_five(line: str) -> int:
+    """On how many points one more stone makes five with the one in the middle."""
+    return sum(_row(line[:i] + STONE + line[i + 1 :]) == 5 for i in range(1, 2 * FAR) if line[i] == EMPTY)
+
+
+def _fours(line: str) -> int:
+    """How many fours the stone in the middle makes: two, where they lie side by side in one line."""
+    return 1 if _is_open_four(line) else _ways_to_five(line)
+
+
+def _is_open_four(line: str) -> bool:
+    return _row(line) == 4 and _ways_to_five(line) == 2
+
+
+def _is_open_three(rows: tuple[str, ...], point: Point, line: str, step: Point) -> bool:
+    """Whether x could make an open four of it next, that is no five elsewhere at the same time and not forbidden."""
+    for i in range(2, 2 * FAR - 1):
+        if line[i] == EMPTY and _is_open_four(line[:i] + STONE + line[i + 1 :]):
+            next_point = (point[0] + (i - FAR) * step[0], point[1] + (i - FAR) * step[1])
+            makes_five = any(_row(_line(rows, next_point, each)) == 5 for each in STEPS)
+            if not makes_five and not why_forbidden(rows, next_point):
+                return True
+    return False
