@@ -30,6 +30,7 @@ LINES = 192  # words of lines: 32 across, 32 down, 64 of each slant
 NOBODY, X, O, WALL = 0, 1, 2, 3  # what is on a point  # noqa: E741
 OCCUPIED = 15  # the set of all stones stands where a sixteenth kind of x's would
 HASH, FREE, SIZE, RADIUS = range(4)  # items of `state`
+DEEPEST, KEPT = 32, 5  # points whose being forbidden hangs on one another, and numbers kept of each
 FIRST_THREAT = np.uint16(A_THREE << KIND_SHIFT)
 OF_O = np.uint32(1 << 16)  # where the second half of `combined` begins
 EVERY_PLACE = np.uint64(0x5555555555555555)  # the lower bit of each place of a line
@@ -51,6 +52,7 @@ class Board(NamedTuple):
     worth: NDArray[np.int64]  # by combination: where its colour waits, and << 32 where it is to move
     ordering: NDArray[np.int32]  # by combination, and whether its colour is to move
     random: NDArray[np.uint64]  # by point and colour, for the hash
+    asked: NDArray[np.int64]  # where `fouls.py` keeps what it is asked
 
 
 class View(NamedTuple):
@@ -69,6 +71,7 @@ class View(NamedTuple):
     worth: Any
     ordering: Any
     random: Any
+    asked: Any
 
 
 @njit(inline="always")
@@ -88,6 +91,7 @@ def view(board: Board) -> View:
         pointer_to(board.worth),
         pointer_to(board.ordering),
         pointer_to(board.random),
+        pointer_to(board.asked),
     )
 
 
@@ -109,6 +113,7 @@ def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
         worth=weights.worth[::2] + (weights.worth[1::2].astype(np.int64) << 32),
         ordering=weights.ordering,
         random=np.random.default_rng(1).integers(0, 2**64, POINTS * 2, np.uint64),
+        asked=np.zeros(DEEPEST * KEPT, np.int64),
     )
     board.state[SIZE] = size
     board.state[RADIUS] = radius_of(rule)

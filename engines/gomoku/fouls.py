@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 
 from plyd.engines.gomoku.board import (
+    DEEPEST,
+    KEPT,
     MARGIN,
     NOBODY,
     SIZE,
@@ -23,8 +25,7 @@ from plyd.engines.gomoku.board import (
 )
 from plyd.engines.gomoku.patterns import MAKES_FIVE, MAYBE_FOUL, NO_COMBO, OPEN_FOUR, OPEN_THREE, OPEN_THREE_1
 
-DEEPEST = 32  # points whose being forbidden hangs on one another
-POINT, CODE, LINE, NEAR, THREES = range(5)  # what is kept of each
+POINT, CODE, LINE, NEAR, THREES = range(KEPT)  # of a point that is asked about
 REACH = 3  # from a stone of an open four to another
 
 
@@ -34,13 +35,13 @@ def may_be_foul(v: View, point: int, colour: int) -> bool:
     return colour == X and (v.combo[2 * point] == NO_COMBO or kind_at(v, point, X) >= MAYBE_FOUL)
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def is_foul(v: View, point: int, colour: int) -> bool:
     """Whether an empty point is forbidden to a colour. The board is as before."""
     return may_be_foul(v, point, colour) and (v.combo[2 * point] == NO_COMBO or makes_two_threes(v, point))
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def is_foul_after(v: View, point: int, colour: int, move: int) -> bool:
     """Whether an empty point will be forbidden to a colour after a move of the other's. The board is as before."""
     if not may_be_foul(v, point, colour):  # nor will it be: another's stone makes nothing of it
@@ -58,51 +59,42 @@ def makes_two_threes(v: View, point: int) -> bool:
     A three is open if x could make an open four of it on a point that is not forbidden, which may be the same question
     again: the board then has that stone too, and a level more is kept of where the question came from.
     """
-    kept = np.zeros((DEEPEST, 5), np.int64)
-    level = 0
-    _ask(v, kept, level, point)
+    asked, at = v.asked, 0  # where what is kept of the point at hand begins
+    is_new = True
     while True:
-        asked = kept[level]
-        if asked[THREES] == 2 or asked[LINE] == 4:
-            undo(v, asked[POINT])
-            if level == 0:
-                return bool(asked[THREES] == 2)
-            level -= 1
-            if asked[THREES] < 2:  # what was asked for is no foul, so the three it came from is open
-                _count_three(kept[level])
+        if is_new:
+            is_new = False
+            asked[at + POINT], asked[at + CODE] = point, code_of(v, point, X)
+            asked[at + LINE], asked[at + NEAR], asked[at + THREES] = 0, -REACH, 0
+            play(v, point, np.int64(X))
+        here, line, near = asked[at + POINT], asked[at + LINE], asked[at + NEAR]
+        if asked[at + THREES] == 2 or line == 4:
+            undo(v, here)
+            is_legal = asked[at + THREES] < 2
+            if at == 0:
+                return not is_legal
+            at -= KEPT
+            if is_legal:  # so the three that it came from is open
+                asked[at + THREES] += 1
+                asked[at + NEAR] = REACH + 1
             continue
-        line, near = asked[LINE], asked[NEAR]
-        found = asked[CODE] >> (4 * line) & 15
+        found = asked[at + CODE] >> (4 * line) & 15
         if near > REACH or (found != OPEN_THREE and found != OPEN_THREE_1):
-            asked[LINE], asked[NEAR] = line + 1, -REACH
+            asked[at + LINE], asked[at + NEAR] = line + 1, -REACH
             continue
-        asked[NEAR] = near + 1
-        other = asked[POINT] + near * step_of(line)
-        if not _opens_four(v, asked[POINT], other, line, near):
+        asked[at + NEAR] = near + 1
+        point = here + near * step_of(line)
+        if not _opens_four(v, here, point, line, near):
             continue
-        kind = kind_at(v, other, X)
-        if kind == MAKES_FIVE or v.combo[2 * other] == NO_COMBO:
+        kind = kind_at(v, point, X)
+        if kind == MAKES_FIVE or v.combo[2 * point] == NO_COMBO:
             continue
         if kind < MAYBE_FOUL:
-            _count_three(asked)
-        elif level < DEEPEST - 1:
-            level += 1
-            _ask(v, kept, level, other)
-
-
-@njit(inline="always")
-def _ask(v: View, kept: Any, level: int, point: int) -> None:
-    kept[level, POINT], kept[level, CODE] = point, code_of(v, point, X)
-    kept[level, LINE], kept[level, NEAR], kept[level, THREES] = 0, -REACH, 0
-    play(v, point, X)
-
-
-@njit(inline="always")
-def _count_three(asked: Any) -> None:
-    """One more open three; the next line, then."""
-    asked[THREES] += 1
-    asked[LINE] += 1
-    asked[NEAR] = -REACH
+            asked[at + THREES] += 1
+            asked[at + NEAR] = REACH + 1
+        elif at < KEPT * (DEEPEST - 1):
+            at += KEPT
+            is_new = True
 
 
 @njit(inline="always")
@@ -124,8 +116,9 @@ def without_fouls(v: View, colour: int, moves: Any, start: int, end: int) -> int
         return end
     kept = start
     for i in range(start, end):
-        if not is_foul(v, int(moves[i]), colour):
-            moves[kept] = moves[i]
+        move = np.int64(moves[i])
+        if not is_foul(v, move, colour):
+            moves[kept] = move
             kept += 1
     return kept
 
