@@ -6,6 +6,7 @@ Boards are drawn as in texts; _ is the point that is asked about, where x is to 
 import functools
 import random
 
+import numpy as np
 import pytest
 from numba import njit
 
@@ -14,14 +15,25 @@ from plyd.engines.core.machine import Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Proven, Result
-from plyd.engines.gomoku.board import X, place_of, point_at, view
+from plyd.engines.gomoku.board import O, X, place_of, point_at, view
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
 from plyd.engines.gomoku.fouls import is_foul
+from plyd.engines.gomoku.patterns import MAKES_FIVE, MAYBE_FOUL_WITH_FOUR, WINS_NEXT
 from plyd.engines.gomoku.renju import why_forbidden
 from plyd.engines.gomoku.rules import RENJU, SIDES, STANDARD, WINS, Position, move_at
 from plyd.engines.gomoku.threats import WIN, chase_for, go_on_proving, proof_for
-from tests.engines.gomoku_kernels import COLOURS, board_for, changes_since, chase_whole, leave_proving, snapshot
-from tests.engines.slow_gomoku import Solver, drawing, empty_points, five_points, random_position
+from tests.engines.gomoku_kernels import (
+    COLOURS,
+    answers_on,
+    board_for,
+    changes_since,
+    chase_whole,
+    leave_proving,
+    points_of_kind,
+    snapshot,
+)
+from tests.engines.slow_gomoku import FOURS as SLOW_FOURS
+from tests.engines.slow_gomoku import Solver, answers_to, drawing, empty_points, five_points, points_of, random_position
 
 ENGINES = pytest.mark.parametrize("engine", ["negascout", "mcts"])
 RESULTS = {1: Result.WIN, 0: Result.DRAW, -1: Result.LOSS}
@@ -406,6 +418,74 @@ def result_of(solver, position, after):
     if outcome is Outcome.ONGOING:
         return -solver.result(after.rows, after.mover)
     return 0 if outcome is Outcome.DRAW else 1 if outcome is WINS[SIDES[position.mover]] else -1
+
+
+def kind_of_points(board, colour, kind):
+    """Points by the board's own sets."""
+    return [place_of(int(point)) for point in points_of_kind(board, colour, kind)]
+
+
+def is_forbidden_in(position):
+    return lambda point: bool(why_forbidden(position.rows, point))
+
+
+def threatened(chance):
+    """Random boards where x is to move and o threatens to win next: positions, and their boards."""
+    while True:
+        position = random_board(9, chance)
+        board = board_for(RENJU, position)
+        fives = [*kind_of_points(board, X, MAKES_FIVE), *kind_of_points(board, O, MAKES_FIVE)]
+        if not fives and kind_of_points(board, O, WINS_NEXT) and RENJU.outcome(position) is Outcome.ONGOING:
+            yield position, board
+
+
+def test_answers_to_a_threat_are_all_that_are_not_forbidden():
+    marks, seen = np.zeros(30 * 32, np.int32), 0
+    for position, board in threatened(random.Random(7)):
+        maybe = kind_of_points(board, X, MAYBE_FOUL_WITH_FOUR)
+        if all(map(is_forbidden_in(position), maybe)):
+            continue
+        found = {place_of(int(point)) for point in answers_on(board, O, marks)}
+        threats = points_of(position.rows, "o", False, "WINS_NEXT")
+        six_or_five, five = (set(points_of(position.rows, "x", exact, *SLOW_FOURS)) for exact in (False, True))
+        wanted = set(answers_to(position.rows, threats, "x", False)) - six_or_five | five | set(maybe)
+        assert not any(map(is_forbidden_in(position), found))
+        assert {point for point in wanted if not is_forbidden_in(position)(point)} <= found
+        seen += 1
+        if seen == 12:
+            return
+
+
+def test_x_does_not_win_by_force_where_the_five_he_must_stop_is_forbidden_to_him():
+    chance, seen = random.Random(8), 0
+    while seen < 60:
+        position = random_board(9, chance)
+        board = board_for(RENJU, position)
+        danger = kind_of_points(board, O, MAKES_FIVE)
+        if len(danger) != 1 or kind_of_points(board, X, MAKES_FIVE) or not foul_on(board, point_at(*danger[0])):
+            continue
+        if RENJU.outcome(position) is Outcome.ONGOING:
+            seen += 1
+            assert not by_fours(position)[0]
+            assert not by_threats(position)[0]
+
+
+@ENGINES
+def test_what_is_told_is_never_forbidden(engine):
+    seen = 0
+    for position, _ in threatened(random.Random(6)):
+        threats = points_of(position.rows, "o", False, "WINS_NEXT")
+        answers = answers_to(position.rows, threats, "x", True)
+        if by_threats(position)[0] or not any(map(is_forbidden_in(position), answers)):
+            continue
+        report = last_of(engine, position, max_nodes=2000, max_lines=40)
+        for line in report.lines:
+            reached = position
+            for move in line.moves:
+                reached = RENJU.play(reached, move).position
+        seen += len(report.lines) > 1
+        if seen == 5:
+            return
 
 
 SQUARE = drawing(  # of x's stones, with much in it that is forbidden
