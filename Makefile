@@ -7,7 +7,7 @@ PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 
-.PHONY: help up test test-slow test-kaggle fuzz check proto freeze bench course clean
+.PHONY: help up test test-slow test-stutter test-kaggle fuzz check proto freeze bench course clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +21,10 @@ test: .venv/dev ## install if needed, then compile kernels, run the tests, three
 
 test-slow: .venv/dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
+
+test-stutter: .venv/dev ## the tests while their processes are stopped for moments: none may need a quick machine
+	$(BIN)/plyd warm
+	$(BIN)/python -m tests.stutter -- $(BIN)/python -m pytest -n 3 --dist loadfile
 
 test-kaggle: .venv-kaggle/up ## the tests in Kaggle's own environment
 	.venv-kaggle/bin/python -m pytest -m kaggle tests/clients/test_kaggle.py
