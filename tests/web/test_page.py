@@ -158,6 +158,21 @@ def test_a_whole_game_of_gomoku_between_two_engines(visit):
     assert page.locator("#graph .line").count() == 1
 
 
+def test_what_renju_forbids_is_marked_and_cannot_be_played(visit):
+    start = "........./........./....x..../....x..../..xx...../........./......o../.......oo/........o"
+    page = visit(link=f"#game=gomoku&variant=renju&start={start}")
+    set_up(page, White="You")
+    assert page.locator(".barred").count() == 1  # two open threes
+    barred = point(page, "e5")
+    assert barred.get_attribute("aria-label") == "e5, forbidden"
+    assert barred.get_attribute("aria-disabled") == "true"
+    barred.click(force=True)
+    point(page, "a9").click()
+    eventually(page, "app.game.ply === 1 && app.mover() === 'you'")
+    assert state_of(page)["position"]["moves"] == ["a9"]
+    assert page.locator(".barred").count() == 0  # to white
+
+
 def test_analysis_is_drawn_on_the_board_goes_on_and_stops(visit):
     page = visit("gomoku")
     page.get_by_label("Adviser").check()

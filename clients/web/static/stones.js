@@ -81,7 +81,9 @@ export class StoneBoard {
       button.classList.toggle("last", cell === last);
       button.classList.toggle("won", won.has(cell));
       button.classList.toggle("open", isYours && this.target(cell) !== undefined);
-      const what = value === "#" ? "forbidden" : value ? this.names[value] : "empty";
+      const isBarred = this.game === "gomoku" && !value && Boolean(state.toMove) && !this.moveAt.has(cell);
+      button.classList.toggle("barred", isBarred);
+      const what = value === "#" || isBarred ? "forbidden" : value ? this.names[value] : "empty";
       button.setAttribute("aria-label", `${this.name(cell)}, ${what}${cell === last ? ", last move" : ""}${won.has(cell) ? ", winning line" : ""}`);
       button.setAttribute("aria-disabled", String(!(isYours && this.target(cell) !== undefined)));
     });
