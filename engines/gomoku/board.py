@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from plyd.engines.core.machine import lowest_bit_index, pointer_to
 from plyd.engines.gomoku.evaluation import Weights, shipped
 from plyd.engines.gomoku.patterns import A_THREE, COMBINATION_MASK, KIND_SHIFT, KINDS, NO_COMBO, radius_of, tables
+from plyd.engines.gomoku.renju import MOST_ASKED
 from plyd.engines.gomoku.rules import BLOCKED, EMPTY, Position, Rule
 
 MARGIN, STRIDE, ROWS = 5, 32, 30
@@ -30,7 +31,7 @@ LINES = 192  # words of lines: 32 across, 32 down, 64 of each slant
 NOBODY, X, O, WALL = 0, 1, 2, 3  # what is on a point  # noqa: E741
 OCCUPIED = 15  # the set of all stones stands where a sixteenth kind of x's would
 HASH, FREE, SIZE, RADIUS = range(4)  # items of `state`
-DEEPEST, KEPT = 32, 5  # points whose being forbidden hangs on one another, and numbers kept of each
+KEPT = 5  # numbers of each point that `fouls.py` is asked about
 FIRST_THREAT = np.uint16(A_THREE << KIND_SHIFT)
 OF_O = np.uint32(1 << 16)  # where the second half of `combined` begins
 EVERY_PLACE = np.uint64(0x5555555555555555)  # the lower bit of each place of a line
@@ -113,7 +114,7 @@ def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
         worth=weights.worth[::2] + (weights.worth[1::2].astype(np.int64) << 32),
         ordering=weights.ordering,
         random=np.random.default_rng(1).integers(0, 2**64, POINTS * 2, np.uint64),
-        asked=np.zeros(DEEPEST * KEPT, np.int64),
+        asked=np.zeros(MOST_ASKED * KEPT, np.int64),
     )
     board.state[SIZE] = size
     board.state[RADIUS] = radius_of(rule)

@@ -9,7 +9,6 @@ import numpy as np
 from numba import njit
 
 from plyd.engines.gomoku.board import (
-    DEEPEST,
     KEPT,
     MARGIN,
     NOBODY,
@@ -24,6 +23,7 @@ from plyd.engines.gomoku.board import (
     undo,
 )
 from plyd.engines.gomoku.patterns import MAKES_FIVE, MAYBE_FOUL, NO_COMBO, OPEN_FOUR, OPEN_THREE, OPEN_THREE_1
+from plyd.engines.gomoku.renju import MOST_ASKED
 
 POINT, CODE, LINE, NEAR, THREES = range(KEPT)  # of a point that is asked about
 REACH = 3  # from a stone of an open four to another
@@ -60,10 +60,11 @@ def makes_two_threes(v: View, point: int) -> bool:
     again: the board then has that stone too, and a level more is kept of where the question came from.
     """
     asked, at = v.asked, 0  # where what is kept of the point at hand begins
-    is_new = True
+    is_new, questions = True, 0
     while True:
         if is_new:
             is_new = False
+            questions += 1
             asked[at + POINT], asked[at + CODE] = point, code_of(v, point, X)
             asked[at + LINE], asked[at + NEAR], asked[at + THREES] = 0, -REACH, 0
             play(v, point, np.int64(X))
@@ -92,7 +93,7 @@ def makes_two_threes(v: View, point: int) -> bool:
         if kind < MAYBE_FOUL:
             asked[at + THREES] += 1
             asked[at + NEAR] = REACH + 1
-        elif at < KEPT * (DEEPEST - 1):
+        elif questions < MOST_ASKED:
             at += KEPT
             is_new = True
 

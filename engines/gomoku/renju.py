@@ -6,17 +6,26 @@ whatever else the stone makes. What counts is what x could really play:
     _ x x x x _   a four is open if x can make five on both sides
     _ x x x _ _   a three is open if x could make an open four of it, on a point that is not forbidden itself
 
-So whether a point is forbidden may hang on whether others would be.
+So whether a point is forbidden may hang on whether others would be. On boards that nobody plays such questions lead to
+ever more of them; after MOST_ASKED, what looks like two open threes is taken for them.
 """
+
+from collections.abc import Iterator
 
 STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))  # rows and columns from a point of a line to the next
 FAR = 5  # what is farther away makes no difference to a stone's fives
+MOST_ASKED = 100  # points that are asked about to answer for one; in games it is a handful
 STONE, EMPTY, OUTSIDE = "x", ".", "#"
+TOO_LONG, TWO_FOURS, TWO_THREES = "six or more in a row", "two fours", "two open threes"
 Point = tuple[int, int]  # row from the top, and column
 
 
 def why_forbidden(rows: tuple[str, ...], point: Point) -> str:
     """What x may not make and would make on an empty point; nothing if he may play there."""
+    return _why(rows, point, iter(range(MOST_ASKED)))
+
+
+def _why(rows: tuple[str, ...], point: Point, questions: Iterator[int]) -> str:
     lines = [_line(rows, point, step) for step in STEPS]
     stones = sorted(line.count(STONE) for line in lines)
     if stones[3] < 5 and stones[2] < 3:  # his new stone among them: too few for anything
@@ -25,16 +34,22 @@ def why_forbidden(rows: tuple[str, ...], point: Point) -> str:
     if 5 in longest:
         return ""
     if max(longest) > 5:
-        return "six or more in a row"
+        return TOO_LONG
     fours = [_fours(line) for line in lines]
     if sum(fours) >= 2:
-        return "two fours"
-    after = _put(rows, point)
-    threes = [
-        not four and line.count(STONE) >= 3 and _is_open_three(after, point, line, step)
-        for four, line, step in zip(fours, lines, STEPS, strict=True)
-    ]
-    return "two open threes" if sum(threes) >= 2 else ""
+        return TWO_FOURS
+    threes = [_ways_to_open_four(point, line, step) for line, step in zip(lines, STEPS, strict=True)]
+    threes = [ways for ways, four in zip(threes, fours, strict=True) if ways and not four]
+    if len(threes) < 2:
+        return ""
+    if next(questions, None) is None:
+        return TWO_THREES
+    after, count = _put(rows, point), 0
+    for ways in threes:
+        count += any(_is_allowed(after, way, questions) for way in ways)
+        if count == 2:
+            return TWO_THREES
+    return ""
 
 
 def _line(rows: tuple[str, ...], point: Point, step: Point) -> str:
@@ -73,12 +88,16 @@ def _is_open_four(line: str) -> bool:
     return _row(line) == 4 and _ways_to_five(line) == 2
 
 
-def _is_open_three(rows: tuple[str, ...], point: Point, line: str, step: Point) -> bool:
-    """Whether x could make an open four of it next, that is no five elsewhere at the same time and not forbidden."""
-    for i in range(2, 2 * FAR - 1):
-        if line[i] == EMPTY and _is_open_four(line[:i] + STONE + line[i + 1 :]):
-            next_point = (point[0] + (i - FAR) * step[0], point[1] + (i - FAR) * step[1])
-            makes_five = any(_row(_line(rows, next_point, each)) == 5 for each in STEPS)
-            if not makes_five and not why_forbidden(rows, next_point):
-                return True
-    return False
+def _ways_to_open_four(point: Point, line: str, step: Point) -> list[Point]:
+    """Where one more stone in a line makes an open four with the one in the middle."""
+    return [
+        (point[0] + (i - FAR) * step[0], point[1] + (i - FAR) * step[1])
+        for i in range(2, 2 * FAR - 1)
+        if line[i] == EMPTY and _is_open_four(line[:i] + STONE + line[i + 1 :])
+    ]
+
+
+def _is_allowed(rows: tuple[str, ...], point: Point, questions: Iterator[int]) -> bool:
+    """Whether x could make an open four there: not if it is forbidden, or makes five, which is another matter."""
+    makes_five = any(_row(_line(rows, point, step)) == 5 for step in STEPS)
+    return not makes_five and not _why(rows, point, questions)
