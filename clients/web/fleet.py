@@ -12,6 +12,7 @@ from plyd.v1 import engine_pb2
 
 AGAIN_SECONDS = 0.4  # before a daemon that is away is looked for again
 PATIENCE_SECONDS = 8.0  # for a call, while a daemon restarts
+ANSWER_SECONDS = 60.0  # for an answer: a person would rather wait than lose a move
 
 
 class Post:
@@ -19,7 +20,7 @@ class Post:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.client = AsyncEngineClient(address, retry_seconds=PATIENCE_SECONDS)
+        self.client = AsyncEngineClient(address, timeout=ANSWER_SECONDS, retry_seconds=PATIENCE_SECONDS)
         self.engines: list[engine_pb2.EngineInfo] = []
         self.turns = Turns()
         self.serving = asyncio.Event()

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from plyd.clients.errors import Cancelled, DaemonFault, InvalidRequest, Overloaded, PlydError
+from plyd.clients.errors import DaemonFault, InvalidRequest, Overloaded, PlydError
 from plyd.clients.web.fleet import Fleet
 from plyd.clients.web.records import FORMATS
 from plyd.clients.web.thinker import Thinker
@@ -116,8 +116,6 @@ class Tab:
         """Do what a request asks for; say what is wrong if it cannot be done."""
         try:
             await work
-            return
-        except Cancelled:
             return
         except PlydError as error:
             fault = error

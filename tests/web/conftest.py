@@ -100,6 +100,14 @@ def visit(fleet, chromium):
     assert not strangers
 
 
+HOW_IT_STANDS = """{
+    mover: app.game && app.mover(), isBusy: app.isBusy, isPaused: app.isPaused, searching: app.searching,
+    start: app.game?.start, moves: app.game?.moves, ply: app.game?.ply, isOpen: app.socket.isOpen, turn: app.turn,
+    asked: app.socket.lastId, unanswered: [...app.socket.waiting.keys()],
+    status: document.getElementById("status").textContent, notice: document.getElementById("notice").textContent,
+}"""
+
+
 def is_strange(url, fleet):
     parts = urlsplit(url)
     return parts.scheme not in ("data", "blob") and parts.netloc != urlsplit(fleet.url).netloc
@@ -118,8 +126,17 @@ def set_up(page, **settings):
 
 
 def eventually(page, claim, **arg):
-    """Wait until something holds in the page: an expression in which `app` is the page's own object."""
-    page.wait_for_function(f"(arg) => {{ const app = window.plyd; return {claim}; }}", arg=arg or None)
+    """Wait until something holds in the page: an expression in which `app` is the page's own object.
+
+    It is asked for by time, not by frame: a browser on a busy machine may draw none for long.
+    """
+    from playwright.sync_api import TimeoutError as StillNot
+
+    try:
+        page.wait_for_function(f"(arg) => {{ const app = window.plyd; return {claim}; }}", arg=arg or None, polling=20)
+    except StillNot:
+        found = told(page, f"JSON.stringify({HOW_IT_STANDS})")
+        raise AssertionError(f"still not so: {claim}, {arg}; the page: {found}") from None
 
 
 def told(page, expression):
