@@ -1,6 +1,7 @@
 # Two commands do all the set-up: `make up` runs every engine, `make test` runs the tests.
 PYTHON ?= python3
 BIN := .venv/bin
+TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile
 FUZZ_RUNS ?= 1000000
 PROTOS := $(wildcard proto/plyd/v1/*.proto)
 PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models
@@ -17,14 +18,14 @@ up: .venv/up ## install if needed, then run every engine, each in its own daemon
 
 test: .venv/dev ## install if needed, then compile kernels, run the tests, three files at a time: most wait more than they work
 	$(BIN)/plyd warm
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(TESTS)
 
 test-slow: .venv/dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
 
 test-stutter: .venv/dev ## the tests while their processes are stopped for moments: none may need a quick machine
 	$(BIN)/plyd warm
-	$(BIN)/python -m tests.stutter -- $(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m tests.stutter -- $(TESTS)
 
 test-kaggle: .venv-kaggle/up ## the tests in Kaggle's own environment
 	.venv-kaggle/bin/python -m pytest -m kaggle tests/clients/test_kaggle.py

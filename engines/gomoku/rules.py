@@ -143,12 +143,9 @@ class GomokuRules:
         """The board drawn in plain text."""
         return grid(self.board(position))
 
-    def _has_five(self, position: Position, stone: str) -> bool:
-        return has_five(position.rows, stone, self.rule.wants_exactly_five(stone))
-
     def _check_end(self, position: Position, text: str) -> None:
         """A five ends the game, so it can only be of who moved last."""
-        winners = [stone for stone in STONES.values() if self._has_five(position, stone)]
+        winners = winners_of(position, self.rule)
         if not winners or winners == [other(position.mover)]:
             return
         who = "both have" if len(winners) == 2 else f"{winners[0]} has"
@@ -186,13 +183,17 @@ def describe(cell: str) -> str:
 @lru_cache(maxsize=1024)  # asked several times of each position on its way
 def outcome_of(position: Position, rule: Rule) -> Outcome:
     """How the game stands."""
-    for side, stone in STONES.items():
-        if has_five(position.rows, stone, rule.wants_exactly_five(stone)):
-            return WINS[side]
+    if winners := winners_of(position, rule):
+        return WINS[SIDES[winners[0]]]
     if not position.count(EMPTY):
         return Outcome.DRAW
     is_stuck = all(reason_against(position, point, rule) for point in empty_points(position))
     return Outcome.PLAYER_TWO_WINS if is_stuck else Outcome.ONGOING
+
+
+def winners_of(position: Position, rule: Rule) -> list[str]:
+    """Whose stones make what wins."""
+    return [stone for stone in SIDES if has_five(position.rows, stone, rule.wants_exactly_five(stone))]
 
 
 def empty_points(position: Position) -> Iterator[Point]:
