@@ -28,7 +28,7 @@ test-stutter: .venv/dev ## the tests while their processes are stopped for momen
 	$(BIN)/python -m tests.stutter -- $(TESTS)
 
 test-kaggle: .venv-kaggle/up ## the tests in Kaggle's own environment
-	.venv-kaggle/bin/python -m pytest -m kaggle tests/clients/test_kaggle.py
+	.venv-kaggle/bin/python -m pytest -m kaggle tests/clients/hosts/test_kaggle.py
 
 fuzz: .venv/fuzz ## throw inputs at every parser: make fuzz FUZZ_RUNS=10000000
 	$(BIN)/python -m tests.fuzz.run --inputs $(FUZZ_RUNS)
@@ -55,7 +55,7 @@ bench: .venv/up ## speed figures
 
 course: build/libplyd-course.so ## the course's C library, which asks a running daemon
 
-build/libplyd-course.so: clients/course/plyd_course.c clients/course/plyd_course.h clients/course/plyd_call.h
+build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_call.h
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -Werror -fPIC -shared -std=c11 -o $@ $<
 

@@ -6,18 +6,18 @@ from plyd.clients import EngineClient, AsyncEngineClient
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plyd.clients.aio import AsyncEngineClient, AsyncGame
-    from plyd.clients.client import EngineClient, Game
-    from plyd.clients.errors import PlydError
+    from plyd.clients.library.aio import AsyncEngineClient, AsyncGame
+    from plyd.clients.library.client import EngineClient, Game
+    from plyd.clients.library.errors import PlydError
 
 __all__ = ["AsyncEngineClient", "AsyncGame", "EngineClient", "Game", "PlydError"]
 
 _HOMES = {
-    "AsyncEngineClient": "plyd.clients.aio",
-    "AsyncGame": "plyd.clients.aio",
-    "EngineClient": "plyd.clients.client",
-    "Game": "plyd.clients.client",
-    "PlydError": "plyd.clients.errors",
+    "AsyncEngineClient": "plyd.clients.library.aio",
+    "AsyncGame": "plyd.clients.library.aio",
+    "EngineClient": "plyd.clients.library.client",
+    "Game": "plyd.clients.library.client",
+    "PlydError": "plyd.clients.library.errors",
 }
 
 

@@ -11,24 +11,24 @@ import click
 
 PROGRAM = [sys.executable, "-P", "-m", "plyd.clients"]  # plyd as a child process; -P: nothing from the working folder
 COMMANDS = {
-    "up": "plyd.servers.cli:up",
-    "serve": "plyd.servers.cli:serve",
+    "up": "plyd.servers.cli.serve:up",
+    "serve": "plyd.servers.cli.serve:serve",
     "web": "plyd.clients.web.cli:web",
-    "solve": "plyd.clients.solve:solve",
-    "play": "plyd.clients.play:play",
-    "match": "plyd.clients.match:match",
-    "gomocup": "plyd.clients.gomocup:gomocup",
-    "arena": "plyd.clients.arena:arena",
+    "solve": "plyd.clients.commands.solve:solve",
+    "play": "plyd.clients.play.tiles:play",
+    "match": "plyd.clients.match.cli:match",
+    "gomocup": "plyd.clients.gomocup.cli:gomocup",
+    "arena": "plyd.clients.hosts.arena2584:arena",
     "train": "plyd.engines.train:train",
     "warm": "plyd.engines.warm:warm",
-    "config": "plyd.servers.config_cli:config",
-    "token": "plyd.servers.config_cli:token",
+    "config": "plyd.servers.cli.config:config",
+    "token": "plyd.servers.cli.config:token",
     "models": "plyd.models.cli:models",
-    "bridges": "plyd.clients.bridges:bridges",
-    "bench": "plyd.clients.bench:bench",
+    "bridges": "plyd.clients.commands.bridges:bridges",
+    "bench": "plyd.clients.commands.bench:bench",
     "stress": "plyd.clients.stress.cli:stress",
-    "health": "plyd.clients.health:health",
-    "top": "plyd.clients.top:top",
+    "health": "plyd.clients.commands.health:health",
+    "top": "plyd.clients.commands.top:top",
 }
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from plyd.clients.client import EngineClient
+from plyd.clients.library.client import EngineClient
 from plyd.engines.registry import ENGINES
 
 SEARCHES, SEARCH_SECONDS = 20, 0.5

@@ -16,7 +16,7 @@ from typing import Any
 from plyd.engines import registry
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.figures import Figure
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.search import ExpectedPoints, Limits, Proven, Report, WinProbability
 

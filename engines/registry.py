@@ -9,9 +9,9 @@ from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadModel, UnknownGame, quoted
 
 ENGINES = {
-    "2584-2x3": "plyd.engines.fibonacci_2x3.engine:Fibonacci2x3",
-    "2584": "plyd.engines.fibonacci_4x4.engine:Fibonacci4x4",
-    "2048": "plyd.engines.game_2048.engine:Game2048",
+    "2584-2x3": "plyd.engines.tiles_2584_2x3.engine:Fibonacci2x3",
+    "2584": "plyd.engines.tiles_2584.engine:Fibonacci4x4",
+    "2048": "plyd.engines.tiles_2048.engine:Game2048",
     "connect4": "plyd.engines.connect4.engine:Connect4",
     "gomoku": "plyd.engines.gomoku.engine:Gomoku",
 }

@@ -39,7 +39,7 @@ def show() -> None:
 
     table = Table("name", "network", "games", "trained", "size", "SHA-256", "file", box=box.SIMPLE)
     is_sound = True
-    for path in sorted(Path(__file__).parent.glob("*.plyd")):
+    for path in sorted((Path(__file__).parent / "weights").glob("*.plyd")):
         try:
             manifest = json.loads(path.with_suffix(".json").read_text())
             right = read_file(path)[2] == manifest["sha256"]
@@ -73,8 +73,8 @@ def pack(run: Path, file: Path, step: float, keep: float) -> None:
     Weights are rounded to whole steps: fewer points a step, a larger file. Of weights learned with temporal coherence,
     --keep 0.6 keeps the 60% that saw most. What that costs in strength, plyd play tells.
     """
-    from plyd.models import packing
-    from plyd.models.checkpoint import read_checkpoint
+    from plyd.models.ntuple import packing
+    from plyd.models.ntuple.checkpoint import read_checkpoint
 
     if file.suffix == ".json":
         raise click.BadParameter(f"{file} is what the manifest would be called", param_hint="FILE")
@@ -96,10 +96,10 @@ def take(file: Path, run: Path) -> None:
 
     What temporal coherence knew of the weights is in neither, so go on gently: plyd train ... --rate 0.1 --out RUN.
     """
-    from plyd.models.checkpoint import NAME, write_checkpoint
     from plyd.models.files import MAGIC
-    from plyd.models.lab import read_lab
-    from plyd.models.packing import unpack, unpacked
+    from plyd.models.ntuple.checkpoint import NAME, write_checkpoint
+    from plyd.models.ntuple.lab import read_lab
+    from plyd.models.ntuple.packing import unpack, unpacked
 
     with told():
         if (run / NAME).exists():
@@ -116,8 +116,8 @@ def take(file: Path, run: Path) -> None:
 @click.argument("file", type=FILE)
 def export(run: Path, file: Path) -> None:
     """Write the checkpoint of RUN, a training run's folder, to FILE as the 2048 lab's framework reads it."""
-    from plyd.models.checkpoint import read_checkpoint
-    from plyd.models.lab import write_lab
+    from plyd.models.ntuple.checkpoint import read_checkpoint
+    from plyd.models.ntuple.lab import write_lab
 
     with told():
         write_lab(file, read_checkpoint(run))

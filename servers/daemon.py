@@ -17,20 +17,20 @@ from grpc_reflection.v1alpha import reflection
 
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import EngineError
-from plyd.servers.addresses import Address, BadAddress, clear_path, refuse_if_taken
-from plyd.servers.engine_service import EngineService
-from plyd.servers.gate import Gate
-from plyd.servers.log import announce
-from plyd.servers.notify import keep_watchdog_quiet, notify
-from plyd.servers.plan import Plan
-from plyd.servers.rules_service import RulesService
+from plyd.servers.access.addresses import Address, BadAddress, clear_path, refuse_if_taken
+from plyd.servers.access.auth import Gate
+from plyd.servers.daemon_config import Plan
+from plyd.servers.rpc.decoding import Switchboard
+from plyd.servers.rpc.engine_service import EngineService
+from plyd.servers.rpc.rules_service import RulesService
 from plyd.servers.runtime import Capacity, Runtime
 from plyd.servers.settings import BadSetting
-from plyd.servers.switchboard import Switchboard
+from plyd.servers.systemd import keep_watchdog_quiet, notify
+from plyd.servers.telemetry.log import announce
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2, rules_pb2_grpc
 
 if TYPE_CHECKING:
-    from plyd.servers.tracing import Tracing
+    from plyd.servers.telemetry.tracing import Tracing
 
 log = logging.getLogger("plyd.daemon")
 
@@ -205,7 +205,7 @@ def _read_clients(gate: Gate) -> None:
 
 def _export(runtime: Runtime, address: Address) -> None:
     """Answer Prometheus at an address, for as long as the process lives."""
-    from plyd.servers.exporter import Exporter  # imported late: a private daemon starts quicker without
+    from plyd.servers.telemetry.exporter import Exporter  # imported late: a private daemon starts quicker without
 
     log.info("metrics on http://%s/metrics", Exporter(runtime, address).address)
 
@@ -213,7 +213,7 @@ def _export(runtime: Runtime, address: Address) -> None:
 def _tracing(endpoint: str) -> "Tracing":
     """What sends traces to an endpoint."""
     try:
-        from plyd.servers.tracing import Tracing
+        from plyd.servers.telemetry.tracing import Tracing
     except ImportError as error:
         raise BadAddress(f'cannot send traces to "{endpoint}": {error}; pip install "plyd[trace]" brings it') from None
     return Tracing(endpoint)

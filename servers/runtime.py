@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
-from plyd.servers.allowance import Memory
-from plyd.servers.gate import Gate
-from plyd.servers.log import Journal
-from plyd.servers.observer import Observer
-from plyd.servers.scheduler import Scheduler
+from plyd.servers.access.auth import Gate
+from plyd.servers.access.quotas import Memory
+from plyd.servers.search.scheduler import Scheduler
+from plyd.servers.telemetry.log import Journal
+from plyd.servers.telemetry.observer import Observer
 
 if TYPE_CHECKING:
-    from plyd.servers.tracing import Tracing
+    from plyd.servers.telemetry.tracing import Tracing
 
 MOST_BATCHES = 1024  # of all Evaluate streams together, waiting for a core
 

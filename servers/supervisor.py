@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plyd.servers.addresses import Address, refuse_if_taken
-from plyd.servers.log import announce
+from plyd.servers.access.addresses import Address, refuse_if_taken
+from plyd.servers.telemetry.log import announce
 
 log = logging.getLogger("plyd.up")
 

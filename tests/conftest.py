@@ -5,8 +5,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-BROWSER = "tests/web/test_page"
-LONGEST = (BROWSER, "tests/test_up", "tests/faults", "tests/engines/test_gomoku", "tests/clients/test_match")
+BROWSER = "tests/clients/web/test_page"
+LONGEST = (BROWSER, "tests/test_up", "tests/faults", "tests/engines/gomoku", "tests/clients/match")
 SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
 settings.register_profile(

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from plyd.clients import bench
+from plyd.clients.commands import bench
 from plyd.engines import bench as engine_bench
 from plyd.engines import registry
 
@@ -28,7 +28,7 @@ def test_the_signature_is_the_same_twice_and_changes_with_the_search(engine, mon
 
 
 def test_queries_are_states_that_can_occur(engine):
-    from plyd.engines.fibonacci_2x3.bench import queries
+    from plyd.engines.tiles_2584_2x3.bench import queries
 
     lines = queries(engine.solution, 500)
     assert lines.count(b"\n") == 500
@@ -39,7 +39,7 @@ def test_queries_are_states_that_can_occur(engine):
 
 
 def test_gomoku_is_measured_on_games_that_go_on_and_on_wins_by_fours_of_fifteen_plies():
-    from plyd.engines.core.machine import Stop
+    from plyd.engines.core.intrinsics import Stop
     from plyd.engines.core.search import Limits, Result
     from plyd.engines.gomoku import bench as gomoku
 

@@ -33,7 +33,7 @@ def test_the_wheel_installs_one_namespace_with_the_schema_in_it(tmp_path):
     assert not any("node_modules" in name or "__pycache__" in name for name in names)
     installed = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(installed)
-    code = "import plyd.clients.client, plyd.v1.rules_pb2, plyd.servers.daemon; print(plyd.clients.client.__file__)"
+    code = "import plyd.clients.cli, plyd.v1.rules_pb2, plyd.servers.daemon; print(plyd.clients.cli.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

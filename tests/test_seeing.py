@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from plyd.servers.exporter import DaemonCollector
 from plyd.servers.runtime import Capacity, Runtime
+from plyd.servers.telemetry.exporter import DaemonCollector
 from tests.servers.fakes import FakeEngine
 
 ROOT = Path(__file__).parent.parent

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from plyd.clients.cli import PROGRAM
-from plyd.clients.errors import Unavailable
+from plyd.clients.library.errors import Unavailable
 
 START_SECONDS = 180.0  # a first start compiles kernels
 STOP_SECONDS = 15.0

@@ -35,7 +35,7 @@ def kill(as_json: bool, **options: Any) -> None:
     """
     from rich.console import Console
 
-    from plyd.clients.errors import PlydError
+    from plyd.clients.library.errors import PlydError
     from plyd.clients.stress.daemons import Progress
     from plyd.clients.stress.known import NotRight
     from plyd.clients.stress.verdict import tell
@@ -52,7 +52,7 @@ def run(
     progress: Any, *, minutes: float, every: float, clients: int, patience: float
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The figures, and examples of what went wrong."""
-    from plyd.clients.bench import figure
+    from plyd.clients.commands.bench import figure
     from plyd.clients.stress.daemons import ended, first_line, free_port
     from plyd.clients.stress.tally import Tally
 

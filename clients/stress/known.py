@@ -4,9 +4,9 @@ import math
 import random
 from dataclasses import dataclass
 
-from plyd.clients.aio import AsyncEngineClient
-from plyd.clients.core import State
-from plyd.clients.errors import PlydError
+from plyd.clients.library.aio import AsyncEngineClient
+from plyd.clients.library.errors import PlydError
+from plyd.clients.library.requests import State
 
 GAME = "2584-2x3"
 FIRST = ("b 2 2 0 0 0 0", 1422.339260970406)  # as docs/protocol.md has it

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
-from plyd.clients.aio import AsyncEngineClient
-from plyd.clients.bench import TIMED_OPTIONS
-from plyd.clients.errors import Cancelled, InvalidRequest, Overloaded, PlydError, Unavailable
+from plyd.clients.commands.bench import TIMED_OPTIONS
+from plyd.clients.library.aio import AsyncEngineClient
+from plyd.clients.library.errors import Cancelled, InvalidRequest, Overloaded, PlydError, Unavailable
 from plyd.clients.stress.known import Known
 from plyd.clients.stress.tally import Tally
 

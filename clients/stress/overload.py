@@ -35,7 +35,7 @@ def overload(game: str, connect: str, as_json: bool, **options: Any) -> None:
     """
     from rich.console import Console
 
-    from plyd.clients.errors import PlydError
+    from plyd.clients.library.errors import PlydError
     from plyd.clients.stress.daemons import Progress, serving
     from plyd.clients.stress.verdict import tell
 
@@ -79,7 +79,7 @@ class Storm:
 
     async def blow(self) -> None:
         """Ask for searches at random moments, on average `factor` times as many as the slots can do."""
-        from plyd.clients.aio import AsyncEngineClient
+        from plyd.clients.library.aio import AsyncEngineClient
 
         chance = random.Random(self.seed)
         under_way: set[asyncio.Task[None]] = set()
@@ -112,8 +112,8 @@ class Storm:
             self.own_delay = max(self.own_delay, time.monotonic() - due)
 
     async def _ask(self, client: Any, position: Any, limit: float) -> None:
-        from plyd.clients.bench import TIMED_OPTIONS
-        from plyd.clients.errors import Overloaded, PlydError
+        from plyd.clients.commands.bench import TIMED_OPTIONS
+        from plyd.clients.library.errors import Overloaded, PlydError
 
         self.asked += 1
         began = time.monotonic()
@@ -138,7 +138,7 @@ class Storm:
 
     def figures(self) -> list[dict[str, Any]]:
         """What was found."""
-        from plyd.clients.bench import figure, percentile
+        from plyd.clients.commands.bench import figure, percentile
 
         answered, refused, late = len(self.overshoots), len(self.sheds), self.late
         lost = self.asked - answered - refused - self.errors

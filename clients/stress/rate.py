@@ -47,7 +47,7 @@ def rate(call: str, as_json: bool, **options: Any) -> None:
     """
     from rich.console import Console
 
-    from plyd.clients.errors import PlydError
+    from plyd.clients.library.errors import PlydError
     from plyd.clients.stress.daemons import Progress
     from plyd.clients.stress.verdict import tell
 
@@ -71,7 +71,7 @@ def measure(
     connect: str,
 ) -> tuple[list[Figure], list[str]]:
     """The figures, and a line for each round."""
-    from plyd.clients.bench import figure
+    from plyd.clients.commands.bench import figure
     from plyd.clients.stress.daemons import ended, first_line, serving
 
     with contextlib.ExitStack() as stack:
@@ -158,7 +158,7 @@ def callers_at_work(counts: Sequence[int]) -> Iterator[list[subprocess.Popen[str
 
 def answers_a_second(crew: Sequence[subprocess.Popen[str]], order: dict[str, Any], seconds: float) -> float:
     """The rate at which all callers together are answered."""
-    from plyd.clients.errors import Unavailable
+    from plyd.clients.library.errors import Unavailable
 
     began = time.monotonic()
     for process in crew:

@@ -40,7 +40,7 @@ def soak(minutes: float, games: str, as_json: bool, **options: Any) -> None:
     """
     from rich.console import Console
 
-    from plyd.clients.errors import PlydError
+    from plyd.clients.library.errors import PlydError
     from plyd.clients.stress.daemons import Progress, serving
     from plyd.clients.stress.known import NotRight
     from plyd.clients.stress.verdict import tell
@@ -140,7 +140,7 @@ class Soak:
 
     def figures(self) -> list[dict[str, Any]]:
         """What was found."""
-        from plyd.clients.bench import figure, percentile
+        from plyd.clients.commands.bench import figure, percentile
 
         tally, game = self.tally, "+".join(self._games)
         seconds = max(1e-9, time.monotonic() - self._began)

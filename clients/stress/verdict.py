@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from plyd.clients.bench import table
+from plyd.clients.commands.bench import table
 
 Figure = dict[str, Any]
 

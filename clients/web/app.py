@@ -15,15 +15,15 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from plyd.clients.errors import InvalidRequest, PlydError
-from plyd.clients.web import records
-from plyd.clients.web.fleet import Fleet
-from plyd.clients.web.tab import Tab
-from plyd.clients.web.words import error_words, record_of, record_words
+from plyd.clients.formats import files
+from plyd.clients.library.errors import InvalidRequest, PlydError
+from plyd.clients.web.connection import Tab
+from plyd.clients.web.daemons import Fleet
+from plyd.clients.web.messages import error_words, record_of, record_words
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-MOST_BYTES = 4 * records.MOST_BYTES  # of what a page sends: JSON is longer than the file it stands for
+MOST_BYTES = 4 * files.MOST_BYTES  # of what a page sends: JSON is longer than the file it stands for
 MOST_TABS = 1000
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -149,14 +149,14 @@ def _answered(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Reque
 async def _export(request: Request) -> Response:
     """A game as a file: JSON of the record and a format in, the file out."""
     record, form = record_of(await _body(request))
-    name, kind, data = await run_in_threadpool(records.write, record, form)
+    name, kind, data = await run_in_threadpool(files.write, record, form)
     return Response(data, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 async def _import(request: Request) -> Response:
     """A file of a game, named in the query, to JSON."""
     name, data = request.query_params.get("name", ""), await _body(request)
-    return JSONResponse(record_words(await run_in_threadpool(records.read, name, data)))
+    return JSONResponse(record_words(await run_in_threadpool(files.read, name, data)))
 
 
 async def _body(request: Request) -> bytes:

@@ -15,8 +15,8 @@ from typing import Any
 
 from websockets.sync.client import connect
 
-from plyd.clients.bench import figure, percentile, running
 from plyd.clients.cli import PROGRAM
+from plyd.clients.commands.bench import figure, percentile, running
 
 NAME = "web"
 GAME = "gomoku"

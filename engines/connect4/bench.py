@@ -5,16 +5,16 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from plyd.engines.connect4.alpha_beta import table_for
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.engine import Connect4
+from plyd.engines.connect4.graph.searcher import OPTIONS, taste_for
 from plyd.engines.connect4.playout import many_playouts
 from plyd.engines.connect4.rules import RULES
-from plyd.engines.connect4.search import OPTIONS, taste_for
-from plyd.engines.connect4.solver import Solver
+from plyd.engines.connect4.solver.alpha_beta import table_for
+from plyd.engines.connect4.solver.solver import Solver
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.figures import Figure
-from plyd.engines.core.machine import NEVER, Stop
+from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits
 

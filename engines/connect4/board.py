@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, STONES, Position, mover
-from plyd.engines.core.lanes import Lanes, aside, is_any, up, used_lanes, words_of
+from plyd.engines.core.simd import Lanes, aside, is_any, up, used_lanes, words_of
 
 OPEN, WIN, DRAW, LOSS = range(4)  # how a game stands, for the side to move
 GLANCE_PLIES = 3  # as far as a glance sees

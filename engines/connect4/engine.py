@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from plyd.engines.connect4.memory import enlarged, graph_for, recycle
-from plyd.engines.connect4.plain import UctSearcher
+from plyd.engines.connect4.graph.memory import enlarged, graph_for, recycle
+from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
 from plyd.engines.connect4.rules import LARGEST, RULES, SMALLEST
-from plyd.engines.connect4.search import OPTIONS, GraphSearcher
+from plyd.engines.connect4.uct.searcher import UctSearcher
 from plyd.engines.core.engine import Capability, Card, Engine
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits, Searcher
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN
-from plyd.engines.connect4.memory import NONE, Graph
+from plyd.engines.connect4.graph.memory import NONE, Graph
 from plyd.engines.connect4.rules import Position, mover
-from plyd.engines.connect4.solver import Verdict
+from plyd.engines.connect4.solver.solver import Verdict
 from plyd.engines.core.search import Line, Proven, Result, Score, WinProbability
 
 RESULTS = {WIN: Result.WIN, DRAW: Result.DRAW, LOSS: Result.LOSS}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
-from plyd.engines.core.machine import NEVER, Stop
+from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.rules import Side
 
 MOVES_AHEAD = 30  # moves that a clock with no count of its own is thought to be for

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.figures import Figure
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits, Proven, Searcher
-from plyd.engines.gomoku.board import O, X, board_of
+from plyd.engines.gomoku.board.board import O, X, board_of
+from plyd.engines.gomoku.board.threats import go_on_proving, proof_for
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
+from plyd.engines.gomoku.negascout.searcher import DEEPEST
 from plyd.engines.gomoku.rules import FREESTYLE, Position, Rule
-from plyd.engines.gomoku.search import DEEPEST
-from plyd.engines.gomoku.threats import go_on_proving, proof_for
 
 GAME = "gomoku"
 SEARCH_OPTIONS = {"engine": "negascout"}  # whose nodes are many and quick

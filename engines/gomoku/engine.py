@@ -6,14 +6,14 @@ from pathlib import Path
 
 from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import Option, OptionValue, read_options
 from plyd.engines.core.search import Limits, Searcher
-from plyd.engines.gomoku.growing import CURIOSITY
-from plyd.engines.gomoku.inference import load_network, shipped_network
-from plyd.engines.gomoku.mcts import MctsSearcher
+from plyd.engines.gomoku.mcts.growing import CURIOSITY
+from plyd.engines.gomoku.mcts.inference import load_network, shipped_network
+from plyd.engines.gomoku.mcts.searcher import MctsSearcher
+from plyd.engines.gomoku.negascout.searcher import NegaScoutSearcher
 from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST
-from plyd.engines.gomoku.search import NegaScoutSearcher
 
 OPTIONS = (
     Option(

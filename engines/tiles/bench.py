@@ -7,12 +7,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from plyd.engines.core.machine import NEVER
-from plyd.engines.tiles.expectimax import How, Limit, memory_for
+from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.game import TileGame
-from plyd.engines.tiles.player import Player
-from plyd.engines.tiles.playing import Pace, play_game
-from plyd.engines.tiles.training import Plan, Trainer
+from plyd.engines.tiles.ntuple.player import Player
+from plyd.engines.tiles.play.kernel import Pace, play_game
+from plyd.engines.tiles.search.expectimax import How, Limit, memory_for
+from plyd.engines.tiles.train.trainer import Plan, Trainer
 
 WARM_UP_SECONDS, SECONDS = 6.0, 8.0
 TABLE_ENTRIES = 1 << 16

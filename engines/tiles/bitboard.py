@@ -19,7 +19,7 @@ from numba import njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from plyd.engines.core.machine import count_bits, lowest_bit_index, pointer_to
+from plyd.engines.core.intrinsics import count_bits, lowest_bit_index, pointer_to
 
 Word = np.uint64
 ZERO, ONE = Word(0), Word(1)

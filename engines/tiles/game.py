@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plyd.engines.tiles.bitboard import Rows, Word, fill_rows
-from plyd.engines.tiles.moves import Spawns
+from plyd.engines.tiles.ntuple.moves import Spawns
 from plyd.engines.tiles.rulebook import TileRules
 
 

@@ -13,7 +13,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from plyd.clients import errors
+from plyd.clients.library import errors
 from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
 from tests.patience import LONG, SOON
 from tests.ports import free_place

@@ -120,14 +120,14 @@ def test_a_daemon_says_when_it_is_ready_that_it_lives_and_that_it_goes(tmp_path,
 
 @pytest.mark.parametrize("place", ["", "/nowhere/at/all", "@nobody-listens-here"])
 def test_a_daemon_that_nobody_listens_to_serves_all_the_same(place, monkeypatch):
-    from plyd.servers.notify import notify
+    from plyd.servers.systemd import notify
 
     monkeypatch.setenv("NOTIFY_SOCKET", place)
     notify("READY=1")
 
 
 def test_a_socket_without_a_file_is_told_too(monkeypatch):
-    from plyd.servers.notify import notify
+    from plyd.servers.systemd import notify
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(f"\0plyd-test-{os.getpid()}")

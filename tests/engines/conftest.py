@@ -22,6 +22,6 @@ def engine(request):
 
 
 @pytest.fixture(scope="session")
-def fibonacci_2x3():
+def tiles_2584_2x3():
     """The engine of 2584 on 2x3."""
     return warmed("2584-2x3")

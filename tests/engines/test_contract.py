@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from plyd.engines.core.engine import Capability
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
 from tests.patience import LONG, SOON

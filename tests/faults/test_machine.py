@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from plyd.clients import EngineClient
-from plyd.clients.errors import PlydError
+from plyd.clients.library.errors import PlydError
 from plyd.models import files
-from plyd.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from plyd.models.ntuple.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from tests.faults.victim import ENDLESS, START, VALUE, Victim
 from tests.patience import LONG, SOON, until
 from tests.servers.daemons import Caller, search_request
@@ -115,7 +115,7 @@ def test_training_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_is_ro
 
 def test_a_gomoku_trainer_on_a_full_disk_leaves_the_old_checkpoint(small_disk):
     pytest.importorskip("torch")
-    from plyd.engines.gomoku.training import CHECKPOINT, Plan, Trainer
+    from plyd.engines.gomoku.train.trainer import CHECKPOINT, Plan, Trainer
 
     trainer = Trainer(Plan(1, 8), small_disk, processes=1)
     trainer.save()
@@ -151,7 +151,7 @@ def flipped(data):
 )
 def test_a_broken_model_is_one_line_and_status_1(tmp_path, spoil, complaint):
     broken = tmp_path / "broken.plyd"
-    broken.write_bytes(spoil((ROOT / "models/gomoku-freestyle.plyd").read_bytes()))
+    broken.write_bytes(spoil((ROOT / "models/weights/gomoku-freestyle.plyd").read_bytes()))
     command = [*PLYD, "serve", "gomoku", "--model", str(broken), "--listen", "127.0.0.1:0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert (done.returncode, done.stdout) == (1, "")

@@ -76,8 +76,8 @@ def check_options(options, data: bytes) -> None:
 
 def check_address(data: bytes) -> None:
     """An address names a place that has one name; a bridge's endpoint is read in the same way."""
-    from plyd.clients.endpoint import BadEndpoint, parse_endpoint
-    from plyd.servers.addresses import BadAddress, parse_address
+    from plyd.clients.library.endpoint import BadEndpoint, parse_endpoint
+    from plyd.servers.access.addresses import BadAddress, parse_address
 
     text = text_of(data)
     try:
@@ -97,7 +97,7 @@ def check_address(data: bytes) -> None:
 
 def check_contender(data: bytes) -> None:
     """A side of a match is read, or refused in words."""
-    from plyd.clients.contender import BadMatch, Limits, contender_of
+    from plyd.clients.match.side import BadMatch, Limits, contender_of
 
     try:
         side = contender_of(text_of(data), "first", Limits(seconds=0.1))

@@ -24,7 +24,7 @@ KEPT = Path("runs/fuzz")
 HANG_SECONDS = 5  # for one input, a thousand times what the slowest takes
 MOST_MB = 2048  # of memory: a file of a few bytes that takes more is a bomb
 WATCHED = ["plyd.engines", "plyd.clients", "plyd.models", "plyd.servers", "json"]
-KERNELS = ["plyd.engines.tiles.lines"]  # which numba could not compile if they were watched
+KERNELS = ["plyd.engines.tiles.batch.lines"]  # which numba could not compile if they were watched
 COUNTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 COVERED = re.compile(r"cov: (\d+)")
 

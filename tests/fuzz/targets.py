@@ -74,7 +74,7 @@ def file_of(kind: str) -> Callable[[], Check]:
 def options() -> Check:
     """The check of every engine's options."""
     from plyd.engines.gomoku.engine import OPTIONS
-    from plyd.engines.tiles.search import OPTIONS as TILES
+    from plyd.engines.tiles.search.searcher import OPTIONS as TILES
     from tests.fuzz.notation import check_options
 
     every = {option.name: option for option in (*OPTIONS, *TILES)}
@@ -86,9 +86,9 @@ def tile_lines() -> Check:
     import numpy as np
 
     from plyd.engines.core.errors import BadPosition
-    from plyd.engines.fibonacci_2x3.rules import RULES as SMALL
-    from plyd.engines.game_2048.rules import CLASSIC
-    from plyd.engines.tiles.answers import answer_lines
+    from plyd.engines.tiles.batch.answers import answer_lines
+    from plyd.engines.tiles_2048.rules import CLASSIC
+    from plyd.engines.tiles_2584_2x3.rules import RULES as SMALL
 
     def look_up(letters: object, cells: object) -> object:
         return np.where(letters == 0, np.nan, 1.0), np.full(len(letters), -1)  # type: ignore[arg-type]
@@ -180,12 +180,10 @@ KEYS = (
 
 
 TARGETS = {
-    "2584-2x3": Target(rules_of("fibonacci_2x3.rules", "RULES"), (b"b 2 2 0 0 0 0|left 1@5",), words=SLIDES),
-    "2584 classic": Target(
-        rules_of("fibonacci_4x4.rules", "CLASSIC"), (b"a" + b" 0" * 16 + b"|1@3 2@4",), words=SLIDES
-    ),
-    "2584 hard": Target(rules_of("fibonacci_4x4.rules", "HARD"), (b"b 31 31" + b" 1" * 14 + b"|up",), words=SLIDES),
-    "2048": Target(rules_of("game_2048.rules", "CLASSIC"), (b"b 15 15" + b" 0" * 14 + b"|left",), words=SLIDES),
+    "2584-2x3": Target(rules_of("tiles_2584_2x3.rules", "RULES"), (b"b 2 2 0 0 0 0|left 1@5",), words=SLIDES),
+    "2584 classic": Target(rules_of("tiles_2584.rules", "CLASSIC"), (b"a" + b" 0" * 16 + b"|1@3 2@4",), words=SLIDES),
+    "2584 hard": Target(rules_of("tiles_2584.rules", "HARD"), (b"b 31 31" + b" 1" * 14 + b"|up",), words=SLIDES),
+    "2048": Target(rules_of("tiles_2048.rules", "CLASSIC"), (b"b 15 15" + b" 0" * 14 + b"|left",), words=SLIDES),
     "connect4": Target(
         rules_of("connect4.rules", "RULES"),
         (b"7x6|4 4 4", b"7x6 #4,1|1", b"..../..../..o./.xx.|4", b"16x16", b"xoxo/oxox/xoxo/oxo#"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plyd.clients.elo import SequentialTest, score_of, strength
+from plyd.clients.match.elo import SequentialTest, score_of, strength
 from plyd.engines import registry
 from tests.fuzz.notation import check_options, check_rules
 from tests.fuzz.targets import TARGETS, seeds_of

@@ -61,7 +61,7 @@ class Folder:
         from plyd.engines.core.errors import BadModel
         from plyd.engines.registry import files_for
         from plyd.models.errors import BadWeights
-        from plyd.models.packing import pack, unpack, unpacked
+        from plyd.models.ntuple.packing import pack, unpack, unpacked
 
         self.path.write_bytes(signed(data))
         try:
@@ -85,8 +85,8 @@ class Folder:
 
     def checkpoint(self, data: bytes) -> None:
         """A checkpoint is read whole, or refused before it takes much memory."""
-        from plyd.models.checkpoint import read_checkpoint, write_checkpoint
         from plyd.models.errors import BadWeights
+        from plyd.models.ntuple.checkpoint import read_checkpoint, write_checkpoint
 
         self.path.write_bytes(signed(data))
         try:
@@ -104,7 +104,7 @@ class Folder:
     def lab(self, data: bytes) -> None:
         """A lab's file is read, and is then the same when it is written and read once more; or refused."""
         from plyd.models.errors import BadWeights
-        from plyd.models.lab import read_lab, write_lab
+        from plyd.models.ntuple.lab import read_lab, write_lab
 
         self.path.write_bytes(data)
         try:
@@ -118,7 +118,7 @@ class Folder:
     def patterns(self, data: bytes) -> None:
         """Gomoku's pattern weights are what the kernels index, or are refused."""
         from plyd.engines.core.errors import BadModel
-        from plyd.engines.gomoku.evaluation import load
+        from plyd.engines.gomoku.board.evaluation import load
 
         self.path.write_bytes(signed(data))
         try:
@@ -131,7 +131,7 @@ class Folder:
     def onnx(self, data: bytes) -> None:
         """A network that ONNX Runtime cannot use is refused in one line."""
         from plyd.engines.core.errors import BadModel
-        from plyd.engines.gomoku.inference import load_network
+        from plyd.engines.gomoku.mcts.inference import load_network
 
         self.path.write_bytes(signed(data))
         try:
@@ -142,7 +142,7 @@ class Folder:
     def games(self, data: bytes) -> None:
         """A file of Gomoku games is read or refused."""
         from plyd.engines.core.errors import BadPosition
-        from plyd.engines.gomoku.records import read_records
+        from plyd.engines.gomoku.fit.records import read_records
 
         self.path.write_bytes(data)
         try:
@@ -154,7 +154,7 @@ class Folder:
 
 def tiny_network(folder: Path) -> bytes:
     """A packed network of 16 weights."""
-    from plyd.models.packing import pack
+    from plyd.models.ntuple.packing import pack
 
     pack(folder / "tiny.plyd", _checkpoint(), 0.5, 1.0, {"trained": {"games": 3}})
     return unsigned(folder / "tiny.plyd")
@@ -162,7 +162,7 @@ def tiny_network(folder: Path) -> bytes:
 
 def tiny_checkpoint(folder: Path) -> bytes:
     """A checkpoint of the same."""
-    from plyd.models.checkpoint import write_checkpoint
+    from plyd.models.ntuple.checkpoint import write_checkpoint
 
     write_checkpoint(folder / "tiny.plyd", _checkpoint())
     return unsigned(folder / "tiny.plyd")
@@ -177,7 +177,7 @@ def tiny_lab() -> bytes:
 
 
 def _checkpoint():
-    from plyd.models.checkpoint import Checkpoint
+    from plyd.models.ntuple.checkpoint import Checkpoint
 
     places, weights = np.array([1, 5, 9], np.uint32), np.array([2.0, -3.5, 400.0], np.float32)
     return Checkpoint("2048", "classic", "3", 16, 1.0, places, weights, np.ones((3, 2), np.float32))

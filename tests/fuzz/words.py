@@ -42,7 +42,7 @@ class LeastBrain:
             raise
 
     def _report(self, question, end):
-        from plyd.clients.core import go_command
+        from plyd.clients.library.requests import go_command
         from plyd.engines.gomoku.rules import RULES
         from plyd.v1 import search_pb2
 
@@ -77,7 +77,7 @@ class Manager:
         self._loop.run_until_complete(self._talk(data))
 
     async def _talk(self, data: bytes) -> None:
-        from plyd.clients.gomocup_bridge import Bridge
+        from plyd.clients.gomocup.bridge import Bridge
 
         said: list[str] = []
         brain = LeastBrain()
@@ -99,8 +99,8 @@ class Manager:
 
 def check_gomocup_words(data: bytes) -> None:
     """Points and lists of stones are read or refused, and a board that was read can be asked about."""
-    from plyd.clients.gomocup_table import Table, Wrong
-    from plyd.clients.gomocup_words import POINT, STONE, Listing, one_line, point_of, quoted
+    from plyd.clients.gomocup.board import Table, Wrong
+    from plyd.clients.gomocup.text import POINT, STONE, Listing, one_line, point_of, quoted
     from plyd.engines.core.errors import BadInput
     from plyd.engines.gomoku.rules import FREESTYLE
 
@@ -132,7 +132,7 @@ def check_gomocup_words(data: bytes) -> None:
 
 def check_arena(data: bytes) -> None:
     """Every line of a referee is answered in one line, told to be wrong, or passed over."""
-    from plyd.clients.arena import VARIANTS, Arena, Side
+    from plyd.clients.hosts.arena2584 import VARIANTS, Arena, Side
 
     class Adviser:
         def slide(self, replay):
@@ -149,7 +149,7 @@ def check_arena(data: bytes) -> None:
 
 def check_solve_lines(data: bytes) -> None:
     """Lines come out whole, however they are cut on their way, and one without end does not fill the memory."""
-    from plyd.clients.solve import LONGEST_LINE, Lines
+    from plyd.clients.commands.solve import LONGEST_LINE, Lines
 
     lines, out = Lines(), b""
     pieces = [data[i : i + 7] for i in range(0, len(data), 7)] if data[:1] != b"L" else [data, b"y" * 9000, b"\n"]
@@ -164,9 +164,9 @@ def check_solve_lines(data: bytes) -> None:
 
 def check_page(data: bytes) -> None:
     """A page's message is a request whose every field is of its kind, or is refused; so is a record to be written."""
-    from plyd.clients.core import limits_of
-    from plyd.clients.errors import InvalidRequest
-    from plyd.clients.web.words import Request, error_words, record_of
+    from plyd.clients.library.errors import InvalidRequest
+    from plyd.clients.library.requests import limits_of
+    from plyd.clients.web.messages import Request, error_words, record_of
 
     text = text_of(data)
     try:
@@ -195,7 +195,7 @@ def check_page(data: bytes) -> None:
 
 def check_written(record, form: str) -> None:
     """A record that can be written is read as it was."""
-    from plyd.clients.web.records import read, write
+    from plyd.clients.formats.files import read, write
 
     name, _, data = write(record, form)
     again = read(name, data)
@@ -205,8 +205,8 @@ def check_written(record, form: str) -> None:
 
 def check_game_file(file_name: str, data: bytes) -> None:
     """A file of a game is read or refused; what was read can be written, and is then read as it was."""
-    from plyd.clients.errors import InvalidRequest
-    from plyd.clients.web.records import FORMATS, read, write
+    from plyd.clients.formats.files import FORMATS, read, write
+    from plyd.clients.library.errors import InvalidRequest
 
     try:
         record = read(file_name, data)
@@ -226,7 +226,7 @@ def check_game_file(file_name: str, data: bytes) -> None:
 
 def check_course_record(data: bytes) -> None:
     """A record file is judged or refused, and is the same file when what was read of it is written."""
-    from plyd.clients.records import BadRecord, Finished, Judge, pack_records, read_records_from
+    from plyd.clients.formats.rec2584 import BadRecord, Finished, Judge, pack_records, read_records_from
 
     judge = Judge()
     try:
@@ -243,7 +243,7 @@ def check_course_record(data: bytes) -> None:
 
 def check_saved_match(data: bytes) -> None:
     """A line of a match's file is a game that can be counted, or none."""
-    from plyd.clients.scorebook import Tally, played_of
+    from plyd.clients.match.results import Tally, played_of
 
     for line in text_of(data).split("\n")[:20]:
         try:
@@ -259,9 +259,9 @@ def check_saved_match(data: bytes) -> None:
 
 def check_openings(folder, data: bytes) -> None:
     """A file of openings is read or refused."""
-    from plyd.clients.contender import BadMatch
-    from plyd.clients.errors import InvalidRequest
-    from plyd.clients.openings import listed
+    from plyd.clients.library.errors import InvalidRequest
+    from plyd.clients.match.openings import listed
+    from plyd.clients.match.side import BadMatch
     from plyd.engines.connect4.rules import RULES
     from plyd.engines.core.errors import BadInput
     from plyd.v1 import position_pb2

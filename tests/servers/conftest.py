@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from plyd.engines import registry
-from plyd.servers.log import calls_of
+from plyd.servers.telemetry.log import calls_of
 from tests.patience import until
 from tests.servers.daemons import House, OpenDaemon, Process
 from tests.servers.fakes import FakeEngine

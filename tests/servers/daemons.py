@@ -15,7 +15,7 @@ from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2_grpc
 
-from plyd.servers.addresses import parse_address
+from plyd.servers.access.addresses import parse_address
 from plyd.servers.daemon import Daemon
 from plyd.servers.runtime import Capacity
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc

@@ -15,7 +15,7 @@ from typing import Any
 
 from plyd.engines.core.engine import Capability, Card, Engine, Model
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
-from plyd.engines.core.machine import Stop
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import Option, OptionValue
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
 from plyd.engines.core.search import (

@@ -254,9 +254,9 @@ def test_a_signal_during_warm_up_ends_it_well(serve, tmp_path):
 FAKE = """
 import asyncio, sys
 from plyd.servers import daemon, log
-from plyd.servers.addresses import parse_address
-from plyd.servers.gate import Gate
-from plyd.servers.plan import Plan
+from plyd.servers.access.addresses import parse_address
+from plyd.servers.access.auth import Gate
+from plyd.servers.daemon_config import Plan
 from plyd.servers.runtime import Capacity
 from tests.servers.fakes import FakeEngine
 

@@ -1,0 +1,208 @@
+"""Games as files, in each game's usual format: SGF and PSQ for Gomoku, the course's record for 2584, text for all.
+
+Knows how moves are written, and no rules: whether a game that was read is legal, the daemon says.
+"""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from plyd.clients.formats.game_record import Record, name_of, quoted
+from plyd.clients.formats.gomoku import RESULTS, read_psq, read_sgf, write_psq, write_sgf
+from plyd.clients.formats.rec2584 import DROPPED, SLIDES, BadRecord, Finished, pack_records, read_records_from
+from plyd.clients.library.errors import InvalidRequest
+
+__all__ = ["FORMATS", "Record", "read", "write"]
+
+MOST_BYTES = 1 << 20  # of a file
+MOST_MOVES = 200_000
+MOVES_A_LINE = 10
+EMPTY_4X4 = "a" + " 0" * 16
+TILE_MOVE = re.compile(r"up|right|down|left|[1-9][0-9]?@(0|[1-9][0-9]?)")
+MOVES = {  # how a move is written, and in words
+    "2048": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
+    "2584": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
+    "2584-2x3": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
+    "connect4": (re.compile(r"[1-9][0-9]?"), "a column, counted from 1"),
+    "gomoku": (re.compile(r"[a-t](?:[1-9]|1[0-9]|20)"), "a point such as h8"),
+}
+FORMATS: dict[str, tuple[str, ...]] = {
+    "2048": ("text",),
+    "2584": ("record", "text"),
+    "2584-2x3": ("text",),
+    "connect4": ("text",),
+    "gomoku": ("sgf", "psq", "text"),
+}
+"""The formats in which each game can be written, the usual one first, plain text last."""
+FILES = {  # by format: the ending of a file's name, and its media type
+    "sgf": ("sgf", "application/x-go-sgf"),
+    "psq": ("psq", "text/plain; charset=utf-8"),
+    "record": ("rec", "application/octet-stream"),
+    "text": ("txt", "text/plain; charset=utf-8"),
+}
+NUMBER = re.compile(r"(?<![0-9])[0-9]{1,6}\.{1,3}")  # of a move, "12." or "12..."
+
+
+def write(record: Record, form: str) -> tuple[str, str, bytes]:
+    """A game as a file: its name, its media type, and its bytes."""
+    if record.game not in FORMATS:
+        raise InvalidRequest(f"unknown game {quoted(record.game)}; games are {', '.join(FORMATS)}")
+    if form not in FORMATS[record.game]:
+        raise InvalidRequest(f"no format {quoted(form)} for {record.game}; it has {', '.join(FORMATS[record.game])}")
+    _check(record)
+    ending, media_type = FILES[form]
+    data = WRITERS[form](replace(record, players=(name_of(record.players[0]), name_of(record.players[1]))))
+    _check_size(data)
+    return f"{record.game}.{ending}", media_type, data
+
+
+def read(file_name: str, data: bytes, number: int = 1) -> Record:
+    """The game in a file. Of a record file with several games, the one of that number."""
+    _check_size(data)
+    form = _form_of(file_name, data)
+    if form == "record":
+        record = _read_record(data, number)
+    else:
+        text = _decoded(data)
+        record = {"sgf": read_sgf, "psq": read_psq, "text": _read_text}[form](text)
+    _check(record)
+    return record
+
+
+def _form_of(file_name: str, data: bytes) -> str:
+    """The format of a file: by the ending of its name, or else by how it begins."""
+    ending = file_name.lower().rpartition(".")[2]
+    for form, (usual, _) in FILES.items():
+        if ending == usual:
+            return form
+    opening = data[:1000].decode("latin-1").lstrip("\ufeffï»¿ \t\r\n")
+    if opening.startswith("("):
+        return "sgf"
+    if opening.startswith("Piskvorky"):
+        return "psq"
+    if re.search(r"^\s*game\s*:", opening, re.MULTILINE):
+        return "text"
+    endings = ", ".join(f".{ending}" for ending, _ in FILES.values())
+    raise InvalidRequest(f"cannot tell what {quoted(file_name)} is; files are {endings}")
+
+
+def _check(record: Record) -> None:
+    """Refuse what no game can be."""
+    if len(record.moves) > MOST_MOVES:
+        raise InvalidRequest(f"{len(record.moves)} moves; at most {MOST_MOVES} are allowed")
+    form, words = MOVES[record.game]
+    for at, move in enumerate(record.moves, 1):
+        if not form.fullmatch(move):
+            raise InvalidRequest(f"move {at} is {quoted(move)}; a move of {record.game} is {words}")
+    if record.result and _is_for_two(record.game) and record.result not in RESULTS:
+        raise InvalidRequest(f"unknown result {quoted(record.result)}; results are {', '.join(RESULTS)}")
+    for text in (record.variant, record.start, record.result):
+        if not text.isprintable():
+            raise InvalidRequest(f"{quoted(text)} is not one line of plain text")
+
+
+def _check_size(data: bytes) -> None:
+    if len(data) > MOST_BYTES:
+        raise InvalidRequest(f"a file of {len(data)} bytes; at most {MOST_BYTES} are allowed")
+
+
+def _is_for_two(game: str) -> bool:
+    return game in ("connect4", "gomoku")
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")  # old programs write what their Windows has; it matters to names only
+
+
+# Plain text
+
+
+def _write_text(record: Record) -> bytes:
+    first, second = record.players
+    head = {"game": record.game, "variant": record.variant, "start": record.start, "result": record.result}
+    head |= {"first": first, "second": second}
+    lines = [f"{key}: {value}" for key, value in head.items() if value]
+    words: list[str] = list(record.moves)
+    if _is_for_two(record.game):
+        words = [move if at % 2 else f"{at // 2 + 1}. {move}" for at, move in enumerate(words)]
+    rows = [" ".join(words[at : at + MOVES_A_LINE]) for at in range(0, len(words), MOVES_A_LINE)]
+    return "\n".join([*lines, "", *rows, ""]).encode()
+
+
+def _read_text(text: str) -> Record:
+    head: dict[str, str] = {}
+    words: list[str] = []
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon and key.strip().isalpha():
+            head.setdefault(key.strip().lower(), value.strip())
+        elif not line.lstrip().startswith("#"):
+            words += NUMBER.sub(" ", line).split()
+    game = head.get("game", "")
+    if game not in FORMATS:
+        raise InvalidRequest(f"the file says game: {quoted(game)}; games are {', '.join(FORMATS)}")
+    if game != "connect4":
+        words = [word for word in words if not word.isdecimal()]  # numbers of moves, without a dot
+    start, variant, result = (head.get(key, "") for key in ("start", "variant", "result"))
+    return Record(
+        game, variant, start, tuple(words), result, (name_of(head.get("first", "")), name_of(head.get("second", "")))
+    )
+
+
+# 2584: the course's record file
+
+
+def _write_record(record: Record) -> bytes:
+    if record.start.split() not in ([], EMPTY_4X4.split()):
+        raise InvalidRequest(f"record files begin at the empty board, not at {quoted(record.start)}; text can hold it")
+    actions = [_opcode(move) for move in record.moves]
+    _dropped(actions)
+    return pack_records([Finished(0, 0, 0, actions=actions)])
+
+
+def _opcode(move: str) -> int:
+    if move in SLIDES:
+        return SLIDES.index(move)
+    index, cell = map(int, move.split("@"))
+    if index not in DROPPED or cell > 15:
+        raise InvalidRequest(f"a drop {quoted(move)}; indices are {', '.join(map(str, DROPPED))}, cells 0 to 15")
+    return index << 4 | cell
+
+
+def _read_record(data: bytes, number: int) -> Record:
+    try:
+        records = list(read_records_from(io.BytesIO(data), len(data)))
+    except BadRecord as error:
+        raise InvalidRequest(f"not a record file: {error}") from None
+    if not 1 <= number <= len(records):
+        raise InvalidRequest(f"no record {number}; the file holds {len(records)}")
+    actions = records[number - 1][0]
+    moves = []
+    for at, action in enumerate(actions, 1):
+        if 0 <= action < len(SLIDES):
+            moves.append(SLIDES[action])
+        elif action >> 4 in DROPPED:
+            moves.append(f"{action >> 4}@{action & 15}")
+        else:
+            raise InvalidRequest(f"action {at} is {action}; expected a slide 0 to 3, or a drop 16 * index + cell")
+    return Record("2584", "hard" if 3 in _dropped(actions) else "classic", EMPTY_4X4, tuple(moves))
+
+
+def _dropped(actions: Sequence[int]) -> set[int]:
+    """The indices of the tiles that a game drops, which tell its variant."""
+    dropped = {action >> 4 for action in actions}
+    if {2, 3} <= dropped:
+        raise InvalidRequest("the game drops both 2-tiles and 3-tiles; classic drops 1 and 2, hard 1 and 3")
+    return dropped
+
+
+WRITERS: dict[str, Callable[[Record], bytes]] = {
+    "sgf": write_sgf,
+    "psq": write_psq,
+    "record": _write_record,
+    "text": _write_text,
+}

@@ -1,0 +1,204 @@
+"""Games of Gomoku as SGF, which most programs read, and as PSQ, which Piskvork and Gomocup write."""
+
+import re
+from collections.abc import Iterator
+
+from plyd.clients.formats.game_record import Record, name_of, quoted
+from plyd.clients.formats.sgf import Node, read_nodes, write_nodes
+from plyd.clients.library.errors import InvalidRequest
+
+LETTERS = "abcdefghijklmnopqrst"  # columns, so boards go to 20
+SMALLEST, LARGEST, USUAL = 5, len(LETTERS), 15
+RESULTS = {"1-0": "B+", "0-1": "W+", "1/2-1/2": "0"}  # as a record has them, and as SGF does
+COLOURS = {"B": "x", "W": "o"}  # SGF's, and the stones of ours
+SET_UP = {"AB": "x", "AW": "o", "AE": "."}
+RULES = {"0": "freestyle", "1": "standard", "4": "renju"}  # Gomocup's numbers, which some programs write
+MOST_SET = 10  # times that a file may set up each point
+PSQ_HEAD = re.compile(r"\s*Piskvorky\s+(\d{1,4})x(\d{1,4})\s*,[^,]*,\s*(\d{1,4})\s*")
+PSQ_MOVE = re.compile(r"\s*(\d{1,4})\s*,\s*(\d{1,4})\s*(?:,\s*-?\d+\s*)?")
+
+
+def write_sgf(record: Record) -> bytes:
+    """A game as SGF; stones of its start are set up."""
+    rows, mover = _board(record.start)
+    size = len(rows)
+    if any("#" in row for row in rows):
+        raise InvalidRequest(f"SGF has no blocked points, as in {quoted(record.start)}; allowed are . x o")
+    root: Node = {"FF": ["4"], "GM": ["4"], "CA": ["UTF-8"], "AP": ["plyd"], "SZ": [str(size)]}
+    texts = {"PB": record.players[0], "PW": record.players[1], "RU": record.variant}
+    texts["RE"] = RESULTS.get(record.result, "")
+    root |= {key: [value] for key, value in texts.items() if value}
+    for key, stone in (("AB", "x"), ("AW", "o")):
+        points = [LETTERS[x] + LETTERS[y] for y in range(size) for x in range(size) if rows[y][x] == stone]
+        root |= {key: points} if points else {}
+    if "AB" in root or "AW" in root or mover == "o":
+        root["PL"] = ["B" if mover == "x" else "W"]
+    nodes: list[Node] = [root]
+    for at, move in enumerate(record.moves):
+        x, y = _place(move, size)
+        nodes.append({"BW"[(at + (mover == "o")) % 2]: [LETTERS[x] + LETTERS[y]]})
+    return write_nodes(nodes).encode()
+
+
+def read_sgf(text: str) -> Record:
+    """The main line of an SGF game."""
+    nodes = read_nodes(text)
+    root = {key: values[0].strip() for key, values in nodes[0].items()}
+    if root.get("GM", "4") != "4":
+        raise InvalidRequest(f"GM[{root['GM'][:9]}] is another game; allowed is GM[4], Gomoku")
+    size = _sgf_size(root.get("SZ", str(USUAL)))
+    first = next((at for at, node in enumerate(nodes) if COLOURS.keys() & node.keys()), len(nodes))
+    rows, mover = _set_up(nodes[: first + 1], size)
+    stones, moves = _played(nodes[first:], size)
+    players = name_of(root.get("PB", "")), name_of(root.get("PW", ""))
+    rule = root.get("RU", "")
+    variant, result = RULES.get(rule) or _variant_in(rule), _result_in(root.get("RE", ""))
+    start = _start_of(rows, stones[:1] or mover)
+    return Record("gomoku", variant, start, tuple(moves), result, players)
+
+
+def _sgf_size(text: str) -> int:
+    columns, _, rows = text.partition(":")
+    if not re.fullmatch(r"\d{1,4}", columns) or not re.fullmatch(r"\d{0,4}", rows):
+        raise InvalidRequest(f"SZ[{text[:9]}] is no size; expected a number from {SMALLEST} to {LARGEST}")
+    return _size(columns, rows or columns)
+
+
+def _set_up(nodes: list[Node], size: int) -> tuple[list[str], str]:
+    """The rows that nodes set up, and who is to move: as one of them says, or as the stones do."""
+    cells, put, mover = [["."] * size for _ in range(size)], 0, ""
+    for node in nodes:
+        for key, stone in SET_UP.items():
+            for x, y in _points(node.get(key, []), size):
+                cells[y][x], put = stone, put + 1
+                if put > MOST_SET * size * size:
+                    raise InvalidRequest(f"stones are set on every point of the board more than {MOST_SET} times")
+        if "PL" in node:
+            mover = COLOURS.get(node["PL"][0].strip()[:1].upper(), "")
+    rows = ["".join(row) for row in cells]
+    return rows, mover or _board("/".join(rows))[1]
+
+
+def _played(nodes: list[Node], size: int) -> tuple[str, list[str]]:
+    """The stones of the moves that nodes make, and the moves."""
+    stones = ""
+    moves: list[str] = []
+    for node in nodes:
+        if moves and (key := next((key for key in SET_UP if key in node), "")):
+            raise InvalidRequest(f"{key} after move {len(moves)}; stones may be set before the first move only")
+        for colour in [key for key in node if key in COLOURS]:
+            if stones.endswith(COLOURS[colour]):
+                raise InvalidRequest(
+                    f"move {len(moves) + 1} is {colour}[...], as is the one before; players take turns"
+                )
+            [(x, y)] = _points([node[colour][0].partition(":")[0]], size)
+            stones += COLOURS[colour]
+            moves.append(f"{LETTERS[x]}{size - y}")
+    return stones, moves
+
+
+def write_psq(record: Record) -> bytes:
+    """A game as PSQ: its moves and players, neither rules nor result."""
+    rows, mover = _board(record.start)
+    size = len(rows)
+    if _start_of(rows, mover) != f"{size}x{size}":
+        raise InvalidRequest(
+            f"PSQ games begin on an empty board, not at {quoted(record.start)}; SGF and text can hold it"
+        )
+    places = [_place(move, size) for move in record.moves]
+    lines = [f"Piskvorky {size}x{size}, 11:11, 0", *(f"{x + 1},{y + 1},0" for x, y in places)]
+    names = [_psq_name(name, at) for at, name in enumerate(record.players, 1)] if any(record.players) else []
+    return "\r\n".join([*lines, *names, "-1", ""]).encode()
+
+
+def _psq_name(name: str, number: int) -> str:
+    """A player's name; in brackets if it would be read as a move, or as the number that comes where there is none."""
+    is_name = name and not PSQ_MOVE.fullmatch(name) and not name.lstrip("-").isdecimal()
+    return name if is_name else f"({name})" if name else f"player {number}"
+
+
+def read_psq(text: str) -> Record:
+    """The game of a PSQ file."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    head = PSQ_HEAD.fullmatch(lines[0]) if lines else None
+    if not head:
+        told = quoted(lines[0] if lines else "")
+        raise InvalidRequest(f'cannot read the first line {told}; expected "Piskvorky 15x15, 11:11, 0"')
+    size = _size(head[1], head[2])
+    moves, at = [], 1
+    while at <= min(size * size, len(lines) - 1) and (found := PSQ_MOVE.fullmatch(lines[at])):
+        x, y = int(found[1]), int(found[2])
+        if not (1 <= x <= size and 1 <= y <= size):
+            raise InvalidRequest(f"move {at} is {quoted(lines[at])}; points go from 1,1 to {size},{size}")
+        moves.append(f"{LETTERS[x - 1]}{size - y + 1}")
+        at += 1
+    rest = [line.strip() for line in lines[at : at + 10]]
+    if rest and PSQ_MOVE.fullmatch(rest[0]):
+        raise InvalidRequest(f"more than {size * size} moves, which is all that a board of {size}x{size} has room for")
+    names = [name_of(name) for name in rest[:2]] if len(rest) > 1 and not rest[0].lstrip("-").isdecimal() else ["", ""]
+    first, second = names[::-1] if int(head[3]) == 1 else names  # 1: the second player began
+    variant = next(filter(None, map(_variant_in, rest[2:])), "")
+    return Record("gomoku", variant, f"{size}x{size}", tuple(moves), "", (first, second))
+
+
+def _points(values: list[str], size: int) -> Iterator[tuple[int, int]]:
+    """Columns and rows of SGF points: hh, a rectangle aa:cc, or, as some write it, h8."""
+    letters = LETTERS[:size]
+    for value in values:
+        if re.fullmatch(r"[A-Ta-t]([1-9]|1[0-9]|20)", value.strip()):
+            yield _place(value.strip().lower(), size)
+            continue
+        first, colon, last = value.strip().partition(":")
+        corners = [first, last if colon else first]
+        if not all(len(corner) == 2 and set(corner) <= set(letters) for corner in corners):
+            raise InvalidRequest(f"{quoted(value)} is no point; points are aa to {letters[-1] * 2}")
+        (left, top), (right, bottom) = (map(letters.index, corner) for corner in corners)
+        yield from ((x, y) for y in range(top, bottom + 1) for x in range(left, right + 1))
+
+
+def _board(start: str) -> tuple[list[str], str]:
+    """The rows of a start, the top one first, and who is to move."""
+    size = re.fullmatch(r"\s*(\d{1,2})x\1\s*", start or f"{USUAL}x{USUAL}")
+    board, _, mover = (start if not size else "").strip().partition(" ")
+    rows = ["." * int(size[1])] * int(size[1]) if size else board.split("/")
+    is_square = all(len(row) == len(rows) and set(row) <= set(".xo#") for row in rows)
+    if not is_square or not SMALLEST <= len(rows) <= LARGEST or mover not in ("", "x", "o"):
+        raise InvalidRequest(f'cannot read the start {quoted(start)}; expected "15x15", or the rows of a square board')
+    lead = board.count("x") - board.count("o")
+    return rows, mover or ("o" if lead == 1 else "x")
+
+
+def _start_of(rows: list[str], mover: str) -> str:
+    """The text of a start: a size if it is empty, who is to move where the stones do not say so."""
+    board = "/".join(rows)
+    lead = board.count("x") - board.count("o")
+    if mover == "x" and not board.strip("./"):
+        return f"{len(rows)}x{len(rows)}"
+    return board if {0: "x", 1: "o"}.get(lead) == mover else f"{board} {mover}"
+
+
+def _size(columns: str, rows: str) -> int:
+    if int(columns) != int(rows) or not SMALLEST <= int(rows) <= LARGEST:
+        raise InvalidRequest(f"a board of {columns}x{rows}; boards are square, from {SMALLEST} to {LARGEST}")
+    return int(rows)
+
+
+def _place(move: str, size: int) -> tuple[int, int]:
+    """Column from the left and row from the top of a move, both from 0."""
+    column, row = LETTERS.index(move[0]), size - int(move[1:])
+    if column >= size or row < 0:
+        raise InvalidRequest(f"move {quoted(move)} is off a board of {size}x{size}")
+    return column, row
+
+
+def _variant_in(text: str) -> str:
+    """The variant that a rule's name stands for, "" if it is none of ours."""
+    return next((name for name in RULES.values() if name in text.lower()), "")
+
+
+def _result_in(text: str) -> str:
+    """The result that SGF's RE tells, "" if it is none."""
+    words = {"0": "1/2-1/2", "draw": "1/2-1/2"} | {result: result for result in RESULTS}
+    winners = {"b+": "1-0", "w+": "0-1"}  # whatever follows: points, R, T
+    text = text.lower()
+    return winners.get(text[:2]) or words.get(text, "")

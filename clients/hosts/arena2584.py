@@ -1,0 +1,251 @@
+"""`plyd arena`: the line protocol by which a referee drives players and environments of 2584."""
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Any, TextIO
+
+import click
+
+from plyd.clients.formats.rec2584 import DROPPED, SLIDES, IllegalAction, Replay
+
+GAME = "2584"
+VARIANTS = {"hard": {1: 0.75, 3: 0.25}, "classic": {1: 0.9, 2: 0.1}}  # odds of each index
+FIRST_SECONDS = 1.0  # for a daemon to be there at all
+AGAIN_SECONDS = 30.0  # for one that was there to come back
+LATE_SECONDS = 5.0  # the same in a match, where somebody waits for our move
+LONGEST_QUOTE = 80  # characters of a line that is told on stderr
+NO_MOVE = "ffffffff"  # what the course's own programs answer when they have none
+COMMANDS = {
+    "open": re.compile(r"match (\S+) open ([^\s:]+):([^\s:]+)"),
+    "take": re.compile(r"match (\S+) (play|evil) take turn(?: ?, ?drop (\d{1,3}))?"),
+    "move": re.compile(r"match (\S+) (play|evil) move ((?:0x)?[0-9a-fA-F]{1,8})"),
+    "close": re.compile(r"match (\S+) close (\S+)"),
+}
+
+
+@click.command(short_help="Play 2584 for a referee, line by line.")
+@click.option("--name", default="plyd", show_default=True, help="Who we are among the names of a match.")
+@click.option("--depth", type=click.IntRange(1), help="Look so many moves ahead.")
+@click.option("--move-time", type=click.IntRange(1), metavar="MS", help="Think so long about a move.  [default: 10]")
+@click.option("--variant", type=click.Choice(list(VARIANTS)), default="hard", show_default=True, help="Odds.")
+@click.option("--connect", metavar="ADDRESS", help="Use the daemon at HOST:PORT or unix:PATH, not one of our own.")
+def arena(name: str, depth: int | None, move_time: int | None, variant: str, connect: str | None) -> None:
+    """Play matches of 2584 for a referee who writes on stdin and reads on stdout, until end of file.
+
+    We slide as PLAY, drop tiles as EVIL, or both: whichever bears our --name when the match is opened. Any number of
+    matches may go on at once. A move is an opcode in hex: a slide is 0 up, 1 right, 2 down, 3 left, a drop is 16 *
+    index + cell. The referee repeats every move, ours too, and the board follows what it says; one who does not repeat
+    ours is understood as well.
+
+    A line that makes no sense is told on stderr and passed over. Without --connect a private daemon is started, and
+    stopped at the end.
+
+    \b
+    in                                  out
+    match 7 open plyd:somebody          match 7 play ready
+    match 7 evil move 15
+    match 7 evil move 3a
+    match 7 play take turn              match 7 play move 3
+    match 7 play move 3
+    match 7 evil move 11
+    match 7 close plyd
+    """
+    from plyd.clients.library.client import EngineClient
+    from plyd.clients.library.embedded import PrivateDaemon
+    from plyd.clients.library.errors import PlydError
+
+    if depth and move_time:
+        raise click.UsageError("--depth and --move-time exclude each other")
+    if connect == "":
+        raise click.BadParameter("an address is HOST:PORT or unix:PATH", param_hint="--connect")
+    limits = limits_of(depth, move_time or (None if depth else 10))
+    try:
+        with contextlib.ExitStack() as stack:
+            target = connect if connect is not None else stack.enter_context(PrivateDaemon(GAME)).target
+            with EngineClient(target, GAME, variant, retry_seconds=FIRST_SECONDS) as client:
+                client.inspect()  # is anybody there?
+            client = stack.enter_context(EngineClient(target, GAME, variant, retry_seconds=LATE_SECONDS))
+            player = Side(name, Adviser(client.search, limits, evil=True), VARIANTS[variant])
+            for stream in (sys.stdin, sys.stdout):
+                if isinstance(stream, io.TextIOWrapper):
+                    stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # names come back as they came
+            Arena(player, sys.stdout, sys.stderr).run(sys.stdin)
+    except PlydError as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def limits_of(depth: int | None, move_time: int | None) -> dict[str, float]:
+    """Limits as a client's search takes them, for a time in ms or else a depth in plies."""
+    return {"seconds": move_time / 1000} if move_time is not None else {"depth": depth or 1}
+
+
+class Adviser:
+    """Asks a daemon for slides, and for the drops that hurt most."""
+
+    def __init__(self, search: Callable[..., Any], limits: Mapping[str, float], *, evil: bool) -> None:
+        self._search = search
+        self._limits = limits
+        self._options = {"environment": "evil"} if evil else {}
+
+    def slide(self, replay: Replay) -> int:
+        """The best slide's opcode."""
+        return self._ask(replay, self._options, {SLIDES[action]: action for action in replay.slides()})
+
+    def drop(self, replay: Replay, index: int) -> int:
+        """The opcode of the drop of that tile which hurts most."""
+        options = {"environment": "evil", "tile": str(index)}
+        return self._ask(replay, options, {f"{index}@{cell}": index << 4 | cell for cell in replay.empty()})
+
+    def _ask(self, replay: Replay, options: Mapping[str, str], legal: Mapping[str, int]) -> int:
+        from plyd.clients.library.errors import DaemonFault
+
+        move = self._search(replay.text, options=options, **self._limits).move
+        if move not in legal:
+            raise DaemonFault(f"the daemon answers {move!r} at {replay.text!r}; legal is {' '.join(legal)}")
+        return legal[move]
+
+
+class Side:
+    """Who answers under our name."""
+
+    def __init__(self, name: str, adviser: Adviser, odds: Mapping[int, float], seed: int | None = None) -> None:
+        self.name = name
+        self._adviser = adviser
+        self._odds = odds
+        self._random = Random(seed)
+
+    def slide(self, replay: Replay) -> int:
+        """The best slide's opcode."""
+        return self._adviser.slide(replay)
+
+    def drop(self, replay: Replay, index: int | None) -> int:
+        """The opcode of the worst drop of a tile, or of one that chance draws. The opening is always left to chance."""
+        if index is None:
+            [index] = self._random.choices(list(self._odds), list(self._odds.values()))
+        if len(replay.actions) < 2:
+            return index << 4 | self._random.choice(replay.empty())
+        return self._adviser.drop(replay, index)
+
+    def anything(self, replay: Replay, index: int | None) -> int:
+        """The opcode of any legal move, for when no better one is known."""
+        if not replay.drops_next:
+            return self._random.choice(replay.slides())
+        return (index or 1) << 4 | self._random.choice(replay.empty())
+
+
+class Match:
+    """One match: its board, which roles are ours, and our answer if the referee has not repeated it yet."""
+
+    def __init__(self, ours: set[str]) -> None:
+        self.ours = ours
+        self.replay = Replay(GAME)
+        self._answer: tuple[str, int] | None = None
+
+    def answered(self, role: str, action: int) -> None:
+        """Remember our answer. It counts once the referee says so, or goes on."""
+        self._answer = role, action
+
+    def moved(self, role: str, action: int) -> None:
+        """Make a move that the referee tells of."""
+        if self._answer and self._answer[0] != role:
+            self._go_on()
+        self._check_turn(role)
+        self.replay.play(action)
+        self._answer = None
+
+    def ask(self, role: str) -> None:
+        """Make sure that it is a role's turn."""
+        if self._answer and (self._answer[0] != role or not self.replay.actions):
+            self._go_on()  # only the opening has two turns of one role in a row
+        self._check_turn(role)
+
+    def _go_on(self) -> None:
+        """Make our own move, since the referee did not repeat it."""
+        assert self._answer
+        (_, action), self._answer = self._answer, None
+        self.replay.play(action)
+
+    def _check_turn(self, role: str) -> None:
+        if role != ("evil" if self.replay.drops_next else "play"):
+            raise IllegalAction(f"it is not the turn of {role}")
+
+
+class Arena:
+    """The matches that are open, by the referee's names for them."""
+
+    def __init__(self, side: Side, out: TextIO, errors: TextIO) -> None:
+        self._side = side
+        self._out = out
+        self._errors = errors
+        self._matches: dict[str, Match] = {}
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Answer lines until they end."""
+        for line in lines:
+            if command := line.strip():
+                try:
+                    self._obey(command)
+                except IllegalAction as error:
+                    self._complain(command, error)
+
+    def _obey(self, command: str) -> None:
+        for verb, pattern in COMMANDS.items():
+            if found := pattern.fullmatch(command):
+                name, *words = found.groups()
+                if verb == "open":
+                    self._open(name, words)
+                elif name not in self._matches:
+                    raise IllegalAction(f"no match {name} is open")
+                elif verb == "close":
+                    del self._matches[name]
+                elif self._matches[name].ours:
+                    self._turn(verb, name, self._matches[name], words)
+                return
+        raise IllegalAction("unknown command")
+
+    def _open(self, name: str, players: list[str]) -> None:
+        """Begin a match; one without us is only remembered, to be passed over."""
+        if name in self._matches:
+            raise IllegalAction(f"match {name} is open already")
+        ours = [role for role, player in zip(("play", "evil"), players, strict=True) if player == self._side.name]
+        self._matches[name] = Match(set(ours))
+        for role in ours:
+            self._say(f"match {name} {role} ready")
+
+    def _turn(self, verb: str, name: str, match: Match, words: list[str]) -> None:
+        role, word = words
+        if verb == "move":
+            match.moved(role, int(word, 16))
+        elif role in match.ours:
+            match.ask(role)
+            self._answer(name, match, role, int(word) if word else None)
+
+    def _answer(self, name: str, match: Match, role: str, index: int | None) -> None:
+        from plyd.clients.library.errors import PlydError
+
+        replay, command = match.replay, f"match {name} {role} take turn"
+        if index is not None and (role == "play" or index not in DROPPED):
+            raise IllegalAction(f"no drop of {index}; the environment drops {', '.join(map(str, DROPPED))}")
+        if replay.is_over():
+            self._say(f"match {name} {role} move {NO_MOVE}")
+            raise IllegalAction("no slide is left")
+        try:
+            action = self._side.slide(replay) if role == "play" else self._side.drop(replay, index)
+        except PlydError as error:
+            action = self._side.anything(replay, index)  # better than to be silent
+            self._complain(command, error)
+        match.answered(role, action)
+        self._say(f"match {name} {role} move {action:x}")
+
+    def _say(self, line: str) -> None:
+        print(line, file=self._out, flush=True)
+
+    def _complain(self, command: str, error: Exception) -> None:
+        quote = command if len(command) <= LONGEST_QUOTE else f"{command[:LONGEST_QUOTE]}..."
+        print(f"{quote!r}: {error}", file=self._errors, flush=True)

@@ -1,0 +1,213 @@
+"""What the sync and the async client share: requests built, time-outs decided, retries counted. Does no I/O."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import grpc
+
+from plyd.clients.library.errors import InvalidRequest, PlydError, Unavailable, from_command, from_rpc_error
+from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
+
+Report = search_pb2.Report
+State = position_pb2.State
+Position = position_pb2.Position
+
+WINNERS: dict[int, int] = {
+    position_pb2.OUTCOME_PLAYER_ONE_WINS: position_pb2.SIDE_PLAYER_ONE,
+    position_pb2.OUTCOME_PLAYER_TWO_WINS: position_pb2.SIDE_PLAYER_TWO,
+}  # the side that an outcome is a win for
+
+CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", 64 << 20),
+    ("grpc.max_send_message_length", 64 << 20),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 2000),  # what one try to connect may take: distant machines need a while
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.keepalive_time_ms", 30_000),  # notice a daemon that vanished without a word
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.use_local_subchannel_pool", 1),  # two clients are two connections, as a caller would think
+    ("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}'),  # a name with many daemons: all of them
+]
+ANSWER_SECONDS = 10.0  # beyond a search's own time, before a call is given up
+MOST_SECONDS = 4_000_000  # of a time limit, a month and a half
+RETRY_SECONDS = 5.0  # how long a daemon may be away before a call fails
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: the stub's method, the message, and the time-out in seconds."""
+
+    method: str
+    request: Any
+    timeout: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a client fills in for its caller."""
+
+    target: str
+    game: str = ""
+    variant: str = ""
+    timeout: float = ANSWER_SECONDS
+    retry_seconds: float = RETRY_SECONDS
+    metadata: tuple[tuple[str, str], ...] = ()  # sent with every call
+
+    def position(self, position: str | Position, moves: Sequence[str]) -> Position:
+        """A position message, from text or from a message and further moves."""
+        if isinstance(moves, str):
+            raise TypeError(f"moves is the text {moves!r}; give a list of moves")
+        if isinstance(position, str):
+            return Position(game=self.game, variant=self.variant, start=position, moves=moves)
+        whole = Position()
+        whole.CopyFrom(position)
+        whole.moves.extend(moves)
+        return whole
+
+    def seconds(self, timeout: float | None) -> float:
+        """The time-out asked for, or the client's own."""
+        return self.timeout if timeout is None else timeout
+
+    def search(self, method: str, position: Position, wish: "Wish", timeout: float | None) -> Call:
+        """A Search or Analyze call."""
+        request: Any = engine_pb2.SearchRequest if method == "Search" else engine_pb2.AnalyzeRequest
+        options, lines, seconds = wish.get("options"), wish.get("lines"), wish.get("seconds")
+        message = request(
+            position=position, limits=limits_of(wish, Wish.__optional_keys__), options=options, max_lines=lines
+        )
+        if timeout is None and seconds is not None:
+            timeout = seconds + self.timeout
+        return Call(method, message, timeout)
+
+    def describe(self, timeout: float | None) -> Call:
+        """A Describe call."""
+        return Call("Describe", engine_pb2.DescribeRequest(game=self.game), self.seconds(timeout))
+
+    def new_game(self, start: str, seed: int | None, timeout: float | None) -> Call:
+        """A NewGame call."""
+        request = rules_pb2.NewGameRequest(game=self.game, variant=self.variant, start=start, seed=seed)
+        return Call("NewGame", request, self.seconds(timeout))
+
+    def inspect(self, position: Position, timeout: float | None) -> Call:
+        """An Inspect call."""
+        return Call("Inspect", rules_pb2.InspectRequest(position=position), self.seconds(timeout))
+
+    def apply(
+        self, position: Position, moves: Sequence[str], with_chance: bool, seed: int | None, timeout: float | None
+    ) -> Call:
+        """An Apply call."""
+        request = rules_pb2.ApplyRequest(position=position, moves=moves, with_chance=with_chance, seed=seed)
+        return Call("Apply", request, self.seconds(timeout))
+
+    def batch(self, lines: bytes, *, as_text: bool, with_moves: bool) -> engine_pb2.EvaluateRequest:
+        """One message of an Evaluate stream."""
+        form = engine_pb2.ANSWER_FORM_TEXT if as_text else engine_pb2.ANSWER_FORM_NUMBERS
+        return engine_pb2.EvaluateRequest(
+            game=self.game, variant=self.variant, lines=lines, form=form, with_moves=with_moves
+        )
+
+    def retry(self) -> "Retry":
+        """A new count of tries."""
+        return Retry(self.retry_seconds)
+
+    def explain(self, error: grpc.RpcError) -> PlydError:
+        """The exception that says what a gRPC error means."""
+        return from_rpc_error(error, self.target)
+
+
+class Thinking(TypedDict, total=False):
+    """When a search has to end, and how many lines of play are wanted; what is left out is the daemon's default."""
+
+    seconds: float | None  # for this move
+    remaining_seconds: float | None  # on the clock
+    increment_seconds: float  # after each move
+    moves_to_go: int | None  # until the clock is set anew
+    nodes: int | None
+    depth: int | None  # in plies
+    lines: int | None
+
+
+class Wish(Thinking, total=False):
+    """What a caller wants of a search."""
+
+    options: Mapping[str, str]
+
+
+def limits_of(wish: Thinking, known: Set[str]) -> search_pb2.Limits:
+    """The limits as a message; TypeError for an argument that is not known."""
+    if unknown := wish.keys() - known:
+        raise TypeError(f"unknown argument {min(unknown)!r}; known are {', '.join(sorted(known))}")
+    limits = search_pb2.Limits(nodes=wish.get("nodes"), depth=wish.get("depth"))
+    seconds, remaining = wish.get("seconds"), wish.get("remaining_seconds")
+    if seconds is not None:
+        limits.move_time_ms = milliseconds("seconds", seconds)
+    if remaining is not None:
+        limits.clock.remaining_ms = milliseconds("remaining_seconds", remaining)
+        limits.clock.increment_ms = milliseconds("increment_seconds", wish.get("increment_seconds", 0.0))
+        if (to_go := wish.get("moves_to_go")) is not None:
+            limits.clock.moves_to_go = to_go
+    elif "increment_seconds" in wish or "moves_to_go" in wish:
+        raise TypeError("increment_seconds and moves_to_go belong to a clock; give remaining_seconds too")
+    return limits
+
+
+def milliseconds(name: str, seconds: float) -> int:
+    """Whole milliseconds that the schema can hold."""
+    if not 0 <= seconds < MOST_SECONDS:
+        raise InvalidRequest(f"{name} is {seconds}; allowed is 0 to {MOST_SECONDS}")
+    return round(seconds * 1000)
+
+
+class Retry:
+    """Decides after each failed try whether to try again, and when."""
+
+    def __init__(self, patience_seconds: float) -> None:
+        self._patience = patience_seconds
+        self._end: float | None = None  # of the patience, which begins with the first failure
+        self._delay = 0.05
+
+    def delay_after(self, error: PlydError) -> float:
+        """Seconds to wait before the next try; raises the error if there is to be none."""
+        now = time.monotonic()
+        if self._end is None:
+            self._end = now + self._patience
+        if not isinstance(error, Unavailable) or now >= self._end:
+            raise error from None
+        delay = min(self._delay, self._end - now)
+        self._delay = min(self._delay * 2, 1.0)
+        return delay
+
+
+def settled(response: engine_pb2.PlayResponse, target: str) -> engine_pb2.PlayResponse:
+    """A reply in a game, or the exception that it stands for."""
+    if response.WhichOneof("reply") == "error":
+        raise from_command(response.error, target)
+    return response
+
+
+def check_heard(number: int, heard: int) -> None:
+    """Raise if the replies to a command were passed over, since one to a later command has been read."""
+    if heard > number:
+        raise PlydError("this search was given up for a later command")
+
+
+def is_final(response: engine_pb2.PlayResponse) -> bool:
+    """Whether a reply is the last one to its command."""
+    return response.WhichOneof("reply") != "report" or response.report.final
+
+
+def go_command(thinking: Thinking, ponder: bool) -> engine_pb2.GoCommand:
+    """The command to search."""
+    limits = limits_of(thinking, Thinking.__optional_keys__)
+    return engine_pb2.GoCommand(limits=limits, max_lines=thinking.get("lines"), ponder=ponder)
+
+
+def one_batch(positions: Iterable[str]) -> bytes:
+    """Positions as the lines of one batch; each has to be one line, or values would not stand beside positions."""
+    lines = list(positions)
+    for number, line in enumerate(lines):
+        if not line.strip() or "\n" in line:
+            raise InvalidRequest(f"position {number} is {line!r}; a position is one line that is not empty")
+    return "\n".join(lines).encode()

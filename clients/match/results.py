@@ -1,0 +1,204 @@
+"""Games of a match as they were played: one JSON object a line in a file, and what they add up to."""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from plyd.clients.match.elo import SequentialTest
+from plyd.clients.match.side import BadMatch
+
+SIDES = ("first", "second")
+DRAW = "draw"
+MOST_GAMES = 10_000_000  # of a match
+BY_RULES = "rules"  # how a game ended that nobody forfeited
+
+
+@dataclass(frozen=True, slots=True)
+class Thoughts:
+    """What one side spent on each of its moves, and how well it thought it stood: 0 lost, 1 won."""
+
+    ms: list[float] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    scores: list[float | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A finished game. Games 2n and 2n + 1 have the same opening; in the even one the first side moves first."""
+
+    game: int
+    start: str
+    opening: list[str]
+    moves: list[str]  # after the opening
+    winner: str  # one of SIDES, or DRAW
+    reason: str  # BY_RULES, or why the loser forfeits
+    first: Thoughts
+    second: Thoughts
+
+    @property
+    def points(self) -> int:
+        """Half points of the first side."""
+        return {"first": 2, DRAW: 1, "second": 0}[self.winner]
+
+    def as_json(self) -> dict[str, Any]:
+        """What is written of it."""
+        return {**asdict(self), "moved_first": SIDES[self.game % 2]}
+
+
+def played_of(line: str) -> Played:
+    """A game as it was written; ValueError for anything else."""
+    try:
+        told = json.loads(line)
+        told.pop("moved_first")
+        played = Played(**{**told, **{side: Thoughts(**told[side]) for side in SIDES}})
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"no game: {error!r:.60}") from None
+    if played.winner not in (*SIDES, DRAW) or type(played.game) is not int or not 0 <= played.game < MOST_GAMES:
+        raise ValueError(f"winner {played.winner!r:.60}, game {played.game!r:.60}")
+    _check_kinds(played)
+    return played
+
+
+def _check_kinds(played: Played) -> None:
+    """Raise ValueError if a field of a game is not of its kind."""
+    texts, numbers = (str,), (int, float)
+    lists: list[tuple[Any, tuple[type, ...]]] = [([played.start, played.reason], texts)]
+    lists += [(played.opening, texts), (played.moves, texts)]
+    for side in (played.first, played.second):
+        lists += [(side.ms, numbers), (side.nodes, (int,)), (side.scores, (*numbers, type(None)))]
+    for values, kinds in lists:
+        if not isinstance(values, list) or not all(type(value) in kinds for value in values):
+            raise ValueError(f"{values!r:.60} is not a list of {' or '.join(kind.__name__ for kind in kinds)}")
+        if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+            raise ValueError(f"{values!r:.60} has a number without end")
+
+
+class Tally:
+    """Games added up. A sequential test looks at pairs in the order of their openings, whichever ended first.
+
+    So it does not favour short games, and decides the same however many games are played at once. Games of later pairs,
+    played while the last one was still going on, do not count then.
+    """
+
+    def __init__(self, test: SequentialTest | None = None) -> None:
+        self.test = test
+        self.ratio = 0.0  # of the test
+        self.accepted = ""  # by the test: "H0" or "H1"
+        self._games: dict[int, Played] = {}
+        self._tested = [0] * 5
+        self._end: int | None = None  # the first game that does not count
+
+    def add(self, played: Played) -> None:
+        """Count a game."""
+        self._games[played.game] = played
+        while self.test and not self.accepted and (points := self._pair(sum(self._tested))) is not None:
+            self._tested[points] += 1
+            self.ratio = self.test.ratio(self._tested)
+            self.accepted = self.test.accepted(self.ratio)
+            if self.accepted:
+                self._end = 2 * sum(self._tested)
+
+    def is_decided(self) -> bool:
+        """Whether the test has accepted a hypothesis."""
+        return bool(self.accepted)
+
+    @property
+    def finished(self) -> int:
+        """How many games are finished, whether they count or not."""
+        return len(self._games)
+
+    def games(self) -> list[Played]:
+        """The games that count, in order."""
+        return [self._games[game] for game in sorted(self._games) if self._end is None or game < self._end]
+
+    def pairs(self) -> list[int]:
+        """How many pairs brought the first side 0, 1/2, 1, 3/2 and 2 points, of those whose games both count."""
+        counts = [0] * 5
+        for game in range(0, max(self._games, default=-1) + 1 if self._end is None else self._end, 2):
+            if (points := self._pair(game // 2)) is not None:
+                counts[points] += 1
+        return counts
+
+    def _pair(self, number: int) -> int | None:
+        """Half points of the first side in a pair, or None if it is not finished."""
+        games = [self._games.get(2 * number + which) for which in (0, 1)]
+        return sum(game.points for game in games if game) if all(games) else None
+
+
+class SaveFile:
+    """The games of a match in a file, of which the first line says how the match is played; use it in a `with`.
+
+    A line is written when its game is finished, so whatever is killed loses only the games it was playing.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
+        self._path = path
+        self._settings = json.loads(json.dumps(settings))  # tuples are lists there
+        self._resume = resume
+
+    def __enter__(self) -> Self:
+        try:
+            self._file = self._path.open("a+b" if self._resume else "xb", buffering=0)
+        except FileExistsError:
+            raise BadMatch(f"{self._path} is there already; go on with it by --resume, or save elsewhere") from None
+        except OSError as error:
+            raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def begin(self) -> list[Played]:
+        """The games already there; a new file gets its first line."""
+        lines = list(self._whole_lines()) if self._resume else []
+        if not lines:
+            self._write(self._settings)
+            return []
+        self._check(lines[0])
+        played = {}
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                game = played_of(line)
+            except ValueError:
+                raise BadMatch(f"{self._path}, line {number}: {line[:60]!r} is no game of a match") from None
+            played[game.game] = game
+        return list(played.values())
+
+    def add(self, played: Played) -> None:
+        """Write a game."""
+        self._write(played.as_json())
+
+    def _write(self, told: Mapping[str, Any]) -> None:
+        try:
+            self._file.write(json.dumps(told, separators=(",", ":")).encode() + b"\n")
+        except OSError as error:
+            raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
+
+    def _whole_lines(self) -> Iterator[str]:
+        """The lines of the file; what a kill left of a last one is cut off."""
+        self._file.seek(0)
+        data = self._file.read()
+        whole = data.rfind(b"\n") + 1
+        if whole == 0 and data and not data.startswith(b"{"):
+            raise BadMatch(f"{self._path} is not a file of a match")
+        self._file.truncate(whole)
+        self._file.seek(0, os.SEEK_END)
+        yield from data[:whole].decode(errors="replace").splitlines()
+
+    def _check(self, line: str) -> None:
+        """Raise if the file's match is another one."""
+        try:
+            there = json.loads(line)
+            keys: Sequence[str] = [key for key in self._settings if there.get(key) != self._settings[key]]
+        except (ValueError, AttributeError, RecursionError):
+            raise BadMatch(f"{self._path} is not a file of a match: it begins with {line[:60]!r}") from None
+        for key in keys:
+            saved, asked = (json.dumps(which.get(key)) for which in (there, self._settings))
+            raise BadMatch(f"{self._path} is of another match: its {key} is {saved}, asked for is {asked}")

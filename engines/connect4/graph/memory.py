@@ -1,0 +1,165 @@
+"""Where the graph of positions is kept: nodes in arrays, found by key, and taken back when they are needed anew.
+
+A new graph is all zeros, so the system gives it memory only as it is used. It begins small all the same and grows:
+where much memory comes and goes with every search, the system now and then takes long to find some.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from plyd.engines.core.intrinsics import is_raised, take_number
+
+NONE = 0  # the node that is none; nothing is kept there
+PROBES = 32  # slots of the index that a key may be in, from its own on
+POLL = 4095
+LIST_BYTES = 20  # that a node takes in the index and in lists, at most
+
+
+NODE = np.dtype(
+    [
+        ("key", np.uint64),
+        ("own", np.float32),  # result of the node's playout
+        ("weight", np.int32),  # of `own`, in visits
+        ("value", np.float32),
+        ("plies", np.int16),  # to the end of a decided game, by the moves that decided it
+        ("status", np.int8),  # OPEN, WIN, DRAW or LOSS
+        ("degree", np.int8),  # edges
+    ],
+    align=True,
+)
+EDGE = np.dtype(
+    [
+        ("child", np.int32),  # where the move leads, NONE if nobody went there
+        ("visits", np.int32),
+        ("worth", np.float32),
+        ("prior", np.float32),
+        ("pending", np.int16),  # walks under way
+        ("column", np.int8),  # the move
+        ("fate", np.int8),  # OPEN, WIN, DRAW or LOSS
+    ],
+    align=True,
+)
+
+
+class Graph(NamedTuple):
+    """Nodes and their edges: n nodes, each with room for as many edges as the board has columns."""
+
+    index: NDArray[np.int32]  # (power of two,): nodes by key, NONE where there is none
+    free: NDArray[np.int32]  # (n - 1,): nodes in use, then, from `taken` on, the others; NONE at i is node i + 1
+    taken: NDArray[np.int64]  # (1,): how many are in use; more than there are if some were wanted in vain
+    nodes: NDArray[np.void]  # (n,) of NODE
+    edges: NDArray[np.void]  # (n, columns) of EDGE, the likeliest first
+
+
+def graph_for(nodes: int, columns: int) -> Graph:
+    """An empty graph."""
+    return Graph(
+        index=np.zeros(1 << (2 * nodes - 1).bit_length(), np.int32),
+        free=np.zeros(nodes - 1, np.int32),
+        taken=np.zeros(1, np.int64),
+        nodes=np.zeros(nodes, NODE),
+        edges=np.zeros((nodes, columns), EDGE),
+    )
+
+
+def nodes_within(megabytes: float, columns: int) -> int:
+    """How many nodes such a graph may have."""
+    return int(megabytes * (1 << 20) / (NODE.itemsize + EDGE.itemsize * columns + LIST_BYTES))
+
+
+def enlarged(graph: Graph, nodes: int) -> Graph:
+    """A larger graph with everything that this one holds, which was never recycled."""
+    larger = graph_for(nodes, graph.edges.shape[1])
+    used = min(int(graph.taken[0]), graph.free.size)
+    larger.nodes[: used + 1], larger.edges[: used + 1] = graph.nodes[: used + 1], graph.edges[: used + 1]
+    larger.taken[0] = used
+    enlist_first(larger, used)
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def enlist_first(graph: Graph, count: int) -> None:
+    """Let the first nodes be found."""
+    for node in range(1, count + 1):
+        enlist(graph, node)
+
+
+@njit(cache=True, nogil=True)
+def take_node(graph: Graph) -> int:
+    """A node that is not in use, or NONE."""
+    number = take_number(graph.taken)
+    if number >= graph.free.size:
+        return NONE
+    node = graph.free[number]
+    return node if node != NONE else number + 1
+
+
+@njit(cache=True, nogil=True)
+def find(graph: Graph, key: np.uint64) -> int:
+    """The node of a position, or NONE."""
+    mask = graph.index.size - 1
+    place = np.int64(key & np.uint64(mask))
+    for i in range(PROBES):
+        node = graph.index[(place + i) & mask]
+        if node == NONE or graph.nodes[node].key == key:
+            return node
+    return NONE
+
+
+@njit(cache=True, nogil=True)
+def enlist(graph: Graph, node: int) -> None:
+    """Let a node be found by its key; one that no slot is left for is only found by its edges."""
+    mask = graph.index.size - 1
+    place = np.int64(graph.nodes[node].key & np.uint64(mask))
+    for i in range(PROBES):
+        if graph.index[(place + i) & mask] == NONE:
+            graph.index[(place + i) & mask] = node
+            return
+
+
+@njit(cache=True, nogil=True)
+def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
+    """Keep what was visited most below the root, at most so many nodes; how many, or NONE if told to stop meanwhile.
+
+    An edge whose node is given up keeps its visits and its worth; a new node takes them over.
+    """
+    size = graph.nodes.size
+    is_kept, kept = np.zeros(size, np.bool_), np.empty(most, np.int32)
+    fewest = 1  # visits of an edge whose node is kept
+    while True:
+        is_kept[:] = False
+        is_kept[root] = True
+        kept[0], count, done = root, 1, 0
+        while done < count and count < most:
+            node = kept[done]
+            done += 1
+            if done & POLL == POLL and is_raised(stop):
+                return NONE
+            for e in range(graph.nodes[node].degree):
+                child = graph.edges[node, e].child
+                if child != NONE and graph.edges[node, e].visits >= fewest and not is_kept[child] and count < most:
+                    is_kept[child] = True
+                    kept[count] = child
+                    count += 1
+        if count < most:
+            break
+        fewest *= 2
+    for node in kept[:count]:
+        for e in range(graph.nodes[node].degree):
+            child = graph.edges[node, e].child
+            if child != NONE and not is_kept[child]:
+                graph.edges[node, e].child = NONE
+    graph.index[:] = NONE
+    for node in kept[:count]:
+        enlist(graph, node)
+    graph.free[:count] = kept[:count]
+    place = count
+    for node in range(1, size):
+        if not is_kept[node]:
+            graph.free[place] = node
+            place += 1
+    graph.taken[0] = count
+    return count

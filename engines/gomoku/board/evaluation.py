@@ -1,0 +1,51 @@
+"""What combinations are worth and how readily they are tried: weights that were learned (fitting.py), in a file."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plyd.engines.core.errors import BadModel
+from plyd.engines.gomoku.board.patterns import COMBINATIONS
+from plyd.models.errors import BadWeights
+from plyd.models.files import read_file, write_file
+
+SCALE = 256  # an evaluation of so much is one unit of the logistic function
+MOVE_SCALE = 64  # and so much, of a move's score, one of the softmax
+KIND = "patterns"
+SHAPE = (2 * (COMBINATIONS + 1),)
+
+
+class Weights(NamedTuple):
+    """By combination, and whether its colour is to move; one more combination, for points with a stone, is nothing."""
+
+    worth: NDArray[np.int32]
+    ordering: NDArray[np.int32]
+
+
+def save(weights: Weights, path: Path, about: Mapping[str, Any]) -> None:
+    """Write weights to a file."""
+    header = {"game": "gomoku", "kind": KIND, **about}
+    write_file(path, header, {"worth": weights.worth.astype(np.int16), "ordering": weights.ordering.astype(np.int16)})
+
+
+@cache
+def load(path: Path) -> Weights:
+    """The weights in a file."""
+    try:
+        header, arrays, _ = read_file(path)
+    except BadWeights as error:
+        raise BadModel(str(error)) from None
+    found = [arrays.get(name, np.empty(0)) for name in Weights._fields]
+    if header.get("kind") != KIND or any(each.shape != SHAPE or each.dtype != np.int16 for each in found):
+        raise BadModel(f"{path} is a {header.get('kind')} for {header.get('game')}, not {KIND} for gomoku")
+    return Weights(*(np.ascontiguousarray(each, np.int32) for each in found))
+
+
+def shipped() -> Weights:
+    """The weights that ship; they serve both rules."""
+    return load(Path(str(resources.files("plyd.models"))) / "weights" / "gomoku-patterns.plyd")

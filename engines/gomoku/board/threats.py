@@ -1,0 +1,518 @@
+"""Wins by force: by fours alone (VCF), or by fours and open threes (VCT).
+
+A four leaves the defender one answer, so a chase of fours is a plain search for one side, depth first. An open three
+leaves a few, and any four of the defender's own: there a proof-number search finds the way. Both keep their stacks in
+arrays: they go on where they ran out of nodes, and what they found out about a position serves again.
+
+While a search has more to do the board shows the position it has come to; `leave` and `leave_proof` take it back.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from plyd.engines.core.intrinsics import pointer_to
+from plyd.engines.gomoku.board.board import (
+    HASH,
+    NOBODY,
+    POINTS,
+    RADIUS,
+    WALL,
+    Board,
+    View,
+    around,
+    code_of,
+    count_of,
+    first_of,
+    kind_at,
+    line_of,
+    list_of,
+    play,
+    reach_of,
+    step_of,
+    undo,
+    view,
+)
+from plyd.engines.gomoku.board.fouls import is_foul, is_foul_after, without_fouls
+from plyd.engines.gomoku.board.patterns import (
+    A_FOUR,
+    A_THREE,
+    DEAD,
+    FIVE,
+    FOUR,
+    FOUR_AND_THREE,
+    FOUR_AND_TWO,
+    MAKES_FIVE,
+    MAYBE_FOUL_WITH_FOUR,
+    WINS_NEXT,
+)
+
+UNDECIDED, WIN, FAIL = 0, 1, 2
+LEVELS, ROOM = 128, 1 << 13
+LEVEL, IS_NEW, PLIES, NODES = range(4)  # items of a chase's and a proof's state
+ATTACKER = np.array([0, 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
+INFINITE = 1 << 30
+FOURS = (A_FOUR, FOUR_AND_TWO, FOUR_AND_THREE, WINS_NEXT, MAYBE_FOUL_WITH_FOUR)  # kinds of points that make a four
+SEEN_POINTS = 4  # of a defender's worries, at most
+
+
+class Chase(NamedTuple):
+    """What a search for fours remembers."""
+
+    line: NDArray[np.int32]  # the attack and the answers, by turns
+    moves: NDArray[np.int32]  # fours still to try, level by level
+    frame: NDArray[np.int32]  # by level: the next of them, and their end
+    failed: NDArray[np.uint64]  # positions that are known to hold no win
+    state: NDArray[np.int64]
+
+
+class Proof(NamedTuple):
+    """What a proof-number search remembers."""
+
+    line: NDArray[np.int32]
+    moves: NDArray[np.int32]
+    frame: NDArray[np.int64]  # by level: first move, end, thresholds
+    key: NDArray[np.uint64]
+    numbers: NDArray[np.int32]  # by slot: proof and disproof number
+    marks: NDArray[np.int32]  # by point
+    state: NDArray[np.int64]
+
+
+class ChaseView(NamedTuple):
+    """A chase by address."""
+
+    line: Any
+    moves: Any
+    frame: Any
+    failed: Any
+    state: Any
+    mask: Any
+
+
+class ProofView(NamedTuple):
+    """A proof by address."""
+
+    line: Any
+    moves: Any
+    frame: Any
+    key: Any
+    numbers: Any
+    marks: Any
+    state: Any
+    mask: Any
+
+
+def chase_for(slots: int = 1 << 17) -> Chase:
+    """An empty memory; `slots` is a power of two."""
+    return Chase(
+        np.zeros(2 * LEVELS + 4, np.int32),
+        np.zeros(ROOM, np.int32),
+        np.zeros(2 * LEVELS, np.int32),
+        np.zeros(slots, np.uint64),
+        np.zeros(4, np.int64),
+    )
+
+
+def proof_for(slots: int = 1 << 16) -> Proof:
+    """An empty memory; `slots` is a power of two."""
+    return Proof(
+        np.zeros(LEVELS + 4, np.int32),
+        np.zeros(ROOM, np.int32),
+        np.zeros(4 * LEVELS, np.int64),
+        np.zeros(slots, np.uint64),
+        np.zeros(2 * slots, np.int32),
+        np.zeros(POINTS, np.int32),
+        np.zeros(4, np.int64),
+    )
+
+
+@njit(inline="always")
+def chase_view(chase: Chase) -> ChaseView:
+    """The chase by address."""
+    return ChaseView(
+        pointer_to(chase.line),
+        pointer_to(chase.moves),
+        pointer_to(chase.frame),
+        pointer_to(chase.failed),
+        pointer_to(chase.state),
+        np.uint64(chase.failed.size - 1),
+    )
+
+
+@njit(inline="always")
+def proof_view(proof: Proof) -> ProofView:
+    """The proof by address."""
+    return ProofView(
+        pointer_to(proof.line),
+        pointer_to(proof.moves),
+        pointer_to(proof.frame),
+        pointer_to(proof.key),
+        pointer_to(proof.numbers),
+        pointer_to(proof.marks),
+        pointer_to(proof.state),
+        np.uint64(proof.key.size - 1),
+    )
+
+
+@njit(inline="always")
+def begin(c: Any) -> None:
+    """Have the next call search anew, from the position on the board."""
+    c.state[LEVEL] = 0
+    c.state[IS_NEW] = 1
+    c.state[PLIES] = 0
+    c.state[NODES] = 0
+
+
+@njit(inline="always")
+def answer_to(v: View, move: int, attacker: int) -> int:
+    """The only point that stops the four which a stone of the attacker's would make: where he would make five next."""
+    code, line = code_of(v, move, attacker), 0
+    while (code >> (4 * line)) & 15 != FOUR:
+        line += 1
+    at, place = line_of(move, line)
+    word = v.lines[at] ^ np.uint64(attacker) << np.uint64(2 * place)
+    other = place - np.int64(v.state[RADIUS]) - 1
+    found = DEAD
+    while found != FIVE:
+        other += 1
+        bit = np.uint64(2 * other)
+        if word >> bit & np.uint64(WALL) == NOBODY:
+            both = np.int64(v.classes[around(word, bit, reach_of(v))])
+            found = both >> (4 * (attacker - 1)) & 15
+    return move + (other - place) * step_of(line)
+
+
+@njit(nogil=True)
+def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
+    """Whether the attacker, who is to move, wins by fours alone: WIN, FAIL, or UNDECIDED after so many nodes.
+
+    After a WIN, `line` has a way to it of PLIES moves; after an open four, the last two speak for themselves.
+    """
+    defender = 3 - attacker
+    level = c.state[LEVEL]
+    while True:
+        if c.state[IS_NEW]:
+            c.state[IS_NEW] = 0
+            c.state[NODES] += 1
+            nodes -= 1
+            start = 0 if level == 0 else np.int64(c.frame[2 * level - 1])
+            end = start
+            if count_of(v, attacker, MAKES_FIVE):
+                c.line[2 * level] = first_of(v, attacker, MAKES_FIVE)
+                c.state[PLIES] = 2 * level + 1
+                c.state[LEVEL] = level
+                return WIN
+            key = v.state[HASH] ^ ATTACKER[attacker]
+            if c.failed[key & c.mask] != key:
+                threats = count_of(v, defender, MAKES_FIVE)
+                winner = -1
+                if threats == 1:
+                    point = first_of(v, defender, MAKES_FIVE)
+                    kind = kind_at(v, point, attacker)
+                    if kind == WINS_NEXT:
+                        winner = point
+                    elif A_FOUR <= kind < WINS_NEXT:
+                        c.moves[end] = point
+                        end += 1
+                elif threats == 0:
+                    if count_of(v, attacker, WINS_NEXT):
+                        winner = first_of(v, attacker, WINS_NEXT)
+                    elif start < ROOM - 512:
+                        for kind in range(FOUR_AND_THREE, A_FOUR - 1, -1):
+                            end = list_of(v, attacker, kind, c.moves, end)
+                if winner >= 0:
+                    c.line[2 * level] = winner
+                    c.state[PLIES] = 2 * level + 3
+                    c.state[LEVEL] = level
+                    return WIN
+            c.frame[2 * level] = start
+            c.frame[2 * level + 1] = end
+        at = np.int64(c.frame[2 * level])
+        if at >= c.frame[2 * level + 1] or level == LEVELS - 1:
+            key = v.state[HASH] ^ ATTACKER[attacker]
+            c.failed[key & c.mask] = key
+            if level == 0:
+                c.state[LEVEL] = 0
+                return FAIL
+            level -= 1
+            undo(v, np.int64(c.line[2 * level + 1]))
+            undo(v, np.int64(c.line[2 * level]))
+            continue
+        if nodes <= 0:
+            c.state[LEVEL] = level
+            return UNDECIDED
+        c.frame[2 * level] = at + 1
+        move = np.int64(c.moves[at])
+        answer = answer_to(v, move, attacker)
+        if is_foul_after(v, answer, defender, move):
+            c.line[2 * level] = move
+            c.state[PLIES] = 2 * level + 3
+            c.state[LEVEL] = level
+            return WIN
+        key = v.state[HASH] ^ ATTACKER[attacker]
+        key ^= v.random[2 * move + attacker - 1] ^ v.random[2 * answer + defender - 1]
+        if c.failed[key & c.mask] == key:  # seen before, and no need to go there to see it again
+            c.state[NODES] += 1
+            nodes -= 1
+            continue
+        play(v, move, attacker)
+        play(v, answer, defender)
+        c.line[2 * level] = move
+        c.line[2 * level + 1] = answer
+        level += 1
+        c.state[IS_NEW] = 1
+
+
+@njit(inline="always")
+def leave(v: View, c: ChaseView) -> None:
+    """Take back what a chase has put on the board."""
+    for i in range(2 * c.state[LEVEL] - 1, -1, -1):
+        undo(v, np.int64(c.line[i]))
+    c.state[LEVEL] = 0
+
+
+@njit(inline="always")
+def finds_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
+    """As `chase_fours`, from the beginning, and the board is as before."""
+    begin(c)
+    found = chase_fours(v, c, attacker, nodes)
+    leave(v, c)
+    return found
+
+
+@njit(nogil=True)
+def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> int:
+    """Append what may save the defender where the attacker has points that win next, and nobody makes five.
+
+    Of a point that wins next only those in its lines can change that. So whatever is not in line with each of them
+    does not help, a four of the defender's own apart. Nor does what is forbidden to him.
+    """
+    defender = 3 - attacker
+    start = count
+    end = list_of(v, attacker, np.int64(WINS_NEXT), into, start)
+    points = min(end - start, SEEN_POINTS)
+    for k in range(points):
+        point = np.int64(into[start + k])
+        code = code_of(v, point, attacker)
+        marks[point] = marks[point] + 1 if marks[point] == k else marks[point]
+        for line in range(4):
+            if (code >> (4 * line)) & 15 >= FOUR:
+                step = step_of(line)
+                for i in range(-np.int64(v.state[RADIUS]), np.int64(v.state[RADIUS]) + 1):
+                    near = point + i * step
+                    if v.stone[near] == NOBODY and marks[near] == k:
+                        marks[near] = k + 1
+    # whatever helps is in line with the first of them, or is it
+    point = np.int64(into[start])
+    code = code_of(v, point, attacker)
+    count = start
+    if marks[point] == points:
+        into[count] = point
+        count += 1
+    marks[point] = 0
+    for line in range(4):
+        if (code >> (4 * line)) & 15 >= FOUR:
+            step = step_of(line)
+            for i in range(-np.int64(v.state[RADIUS]), np.int64(v.state[RADIUS]) + 1):
+                near = point + i * step
+                if marks[near] == points and v.stone[near] == NOBODY:
+                    into[count] = near
+                    count += 1
+                marks[near] = 0
+    saved = count
+    for kind in FOURS:
+        before = count
+        count = list_of(v, defender, kind, into, count)
+        # none twice
+        kept = before
+        for i in range(before, count):
+            is_new = True
+            for j in range(start, saved):
+                if into[j] == into[i]:
+                    is_new = False
+                    break
+            if is_new:
+                into[kept] = into[i]
+                kept += 1
+        count = kept
+    return without_fouls(v, defender, into, start, count)
+
+
+@njit(nogil=True)
+def prove_threats(v: View, p: ProofView, attacker: int, nodes: int) -> int:
+    """Whether the attacker, who is to move, wins by fours and open threes: WIN, FAIL, or UNDECIDED after so many nodes.
+
+    Proof-number search: at each level it goes down where the least is left to prove, until another branch has less.
+    After a WIN, the first of `line` is a move that wins.
+    """
+    level = p.state[LEVEL]
+    while True:
+        is_attack = level % 2 == 0
+        stones = v.state[HASH] ^ ATTACKER[attacker]
+        key = stones if is_attack else ~stones
+        if p.state[IS_NEW]:
+            p.state[IS_NEW] = 0
+            p.state[NODES] += 1
+            nodes -= 1
+            start = 0 if level == 0 else np.int64(p.frame[4 * level - 3])
+            end = start
+            verdict = UNDECIDED
+            if level >= LEVELS - 2 or start > ROOM - 1024:
+                verdict = FAIL
+            elif is_attack:
+                verdict, end = _attacks(v, p, attacker, start)
+            else:
+                verdict, end = _answers(v, p, attacker, start)
+            if verdict != UNDECIDED:
+                if level == 0:
+                    p.state[LEVEL] = 0
+                    p.line[0] = p.moves[0]
+                    return verdict
+                _remember(p, key, 0 if verdict == WIN else INFINITE, INFINITE if verdict == WIN else 0)
+                level -= 1
+                undo(v, np.int64(p.line[level]))
+                continue
+            p.frame[4 * level] = start
+            p.frame[4 * level + 1] = end
+            if level == 0:
+                p.frame[2] = INFINITE
+                p.frame[3] = INFINITE
+        mover = attacker if is_attack else 3 - attacker
+        least, second, total, at = INFINITE, INFINITE, 0, -1
+        chosen_other = 0
+        i = p.frame[4 * level]
+        while i < p.frame[4 * level + 1]:
+            move = np.int64(p.moves[i])
+            child = stones ^ v.random[move * 2 + mover - 1]
+            if is_attack:
+                child = ~child
+            slot = child & p.mask
+            proof, disproof = 1, 1
+            if p.key[slot] == child:
+                proof, disproof = np.int64(p.numbers[2 * slot]), np.int64(p.numbers[2 * slot + 1])
+            mine, theirs = (proof, disproof) if is_attack else (disproof, proof)
+            if mine == INFINITE:  # settled, and no good: another may have its slot
+                p.frame[4 * level + 1] -= 1
+                p.moves[i] = p.moves[p.frame[4 * level + 1]]
+                continue
+            total = min(INFINITE, total + theirs)
+            if mine < least:
+                least, second, at, chosen_other = mine, least, i, theirs
+            elif mine < second:
+                second = mine
+            i += 1
+        limit_mine, limit_theirs = p.frame[4 * level + 2], p.frame[4 * level + 3]
+        if not is_attack:
+            limit_mine, limit_theirs = limit_theirs, limit_mine
+        if least >= limit_mine or total >= limit_theirs or least == 0 or total == 0:
+            if is_attack:
+                _remember(p, key, least, total)
+            else:
+                _remember(p, key, total, least)
+            if level == 0:
+                p.state[LEVEL] = 0
+                if least == 0:
+                    p.line[0] = p.moves[at]
+                    return WIN
+                return FAIL
+            level -= 1
+            undo(v, np.int64(p.line[level]))
+            continue
+        if nodes <= 0:
+            p.state[LEVEL] = level
+            return UNDECIDED
+        next_mine = min(limit_mine, second + 1 + second // 4)  # a little more, not to come and go all the time
+        next_theirs = min(INFINITE, limit_theirs - total + chosen_other)
+        p.line[level] = p.moves[at]
+        play(v, np.int64(p.moves[at]), mover)
+        level += 1
+        p.frame[4 * level + 2] = next_mine if is_attack else next_theirs
+        p.frame[4 * level + 3] = next_theirs if is_attack else next_mine
+        p.state[IS_NEW] = 1
+
+
+@njit(inline="always")
+def _remember(p: ProofView, key: int, proof: int, disproof: int) -> None:
+    slot = key & p.mask
+    p.key[slot] = key
+    p.numbers[2 * slot] = proof
+    p.numbers[2 * slot + 1] = disproof
+
+
+@njit(inline="always")
+def _attacks(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int]:
+    """What can be said of a position where the attacker is to move, and the end of the threats to try."""
+    defender = 3 - attacker
+    if count_of(v, attacker, MAKES_FIVE):
+        p.moves[start] = first_of(v, attacker, MAKES_FIVE)
+        return WIN, start
+    fives = count_of(v, defender, MAKES_FIVE)
+    if fives > 1:
+        return FAIL, start
+    end = start
+    if fives == 1:
+        p.moves[end] = first_of(v, defender, MAKES_FIVE)
+        return (FAIL if is_foul(v, np.int64(p.moves[end]), attacker) else UNDECIDED), end + 1
+    if count_of(v, attacker, WINS_NEXT):
+        p.moves[start] = first_of(v, attacker, WINS_NEXT)
+        return WIN, start
+    for kind in range(FOUR_AND_THREE, A_THREE - 1, -1):
+        end = list_of(v, attacker, kind, p.moves, end)
+    return (UNDECIDED if end > start else FAIL), end
+
+
+@njit(inline="always")
+def _answers(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int]:
+    """What can be said of a position where the defender is to move, and the end of the answers to try."""
+    if count_of(v, 3 - attacker, MAKES_FIVE):
+        return FAIL, start
+    fives = count_of(v, attacker, MAKES_FIVE)
+    if fives > 1:
+        return WIN, start
+    if fives == 1:
+        p.moves[start] = first_of(v, attacker, MAKES_FIVE)
+        return (WIN if is_foul(v, np.int64(p.moves[start]), 3 - attacker) else UNDECIDED), start + 1
+    if count_of(v, attacker, WINS_NEXT) == 0:
+        return FAIL, start
+    end = list_answers(v, attacker, p.marks, p.moves, start)
+    return (UNDECIDED if end > start else WIN), end
+
+
+@njit(inline="always")
+def leave_proof(v: View, p: ProofView) -> None:
+    """Take back what a proof has put on the board."""
+    for i in range(p.state[LEVEL] - 1, -1, -1):
+        undo(v, np.int64(p.line[i]))
+    p.state[LEVEL] = 0
+
+
+@njit(inline="always")
+def finds_threats(v: View, p: ProofView, attacker: int, nodes: int) -> int:
+    """As `prove_threats`, from the beginning, and the board is as before."""
+    begin(p)
+    found = prove_threats(v, p, attacker, nodes)
+    leave_proof(v, p)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def go_on_chasing(board: Board, chase: Chase, attacker: int, nodes: int, is_new: bool) -> tuple[int, int]:
+    """A slice of `chase_fours`: what it found, and the move that wins. The board is the chase's."""
+    v, c = view(board), chase_view(chase)
+    if is_new:
+        begin(c)
+    found = chase_fours(v, c, attacker, nodes)
+    return found, np.int64(c.line[0])
+
+
+@njit(cache=True, nogil=True)
+def go_on_proving(board: Board, proof: Proof, attacker: int, nodes: int, is_new: bool) -> tuple[int, int, int]:
+    """A slice of `prove_threats`: what it found, the move that wins, the nodes it took. The board is the prover's."""
+    v, p = view(board), proof_view(proof)
+    if is_new:
+        begin(p)
+    before = p.state[NODES]
+    found = prove_threats(v, p, attacker, nodes)
+    return found, np.int64(p.line[0]), p.state[NODES] - before

@@ -1,0 +1,119 @@
+"""Games of NegaScout against itself, to learn from: `python -m plyd.engines.gomoku.fit.pattern_games`."""
+
+import random
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+
+from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.rules import Outcome
+from plyd.engines.gomoku.board.board import Board, O, X, place_of, set_up
+from plyd.engines.gomoku.board.board import empty_board as blank_board
+from plyd.engines.gomoku.board.evaluation import Weights, load
+from plyd.engines.gomoku.board.threats import chase_for
+from plyd.engines.gomoku.fit.records import Record
+from plyd.engines.gomoku.negascout.kernel import (
+    BEST_MOVE,
+    DECIDED,
+    SURE,
+    VALUE,
+    Limit,
+    Taste,
+    begin_search,
+    room_for,
+    table_for,
+    think,
+)
+from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board, move_at
+
+
+class Sparring:
+    """One NegaScout of so many nodes a move, on one thread."""
+
+    def __init__(self, rules: GomokuRules, nodes: int, weights: Weights | None = None) -> None:
+        self.rules, self.nodes, self.taste, self.weights = rules, nodes, Taste(24, 64, 200), weights
+        self._boards: dict[int, Board] = {}
+        self._table, self._room, self._chase = table_for(1 << 16), room_for(), chase_for(1 << 13)
+
+    def choose(self, position: Position) -> tuple[str, int]:
+        """A move, and its value."""
+        board = self._boards.get(position.size)
+        if board is None:
+            board = self._boards[position.size] = blank_board(position.size, self.rules.rule, weights=self.weights)
+        set_up(board, position)
+        self._room.history.fill(0)
+        self._room.killers.fill(0)
+        self._room.state.fill(0)
+        colour = X if position.mover == "x" else O
+        limit = Limit(np.int64(self.nodes), np.int64(NEVER), Stop().flag)
+        best, value = 0, 0
+        for depth in range(1, 60):
+            begin_search(self._room, depth, -SURE, SURE)
+            why = think(board, self._chase, self._room, self._table, self.taste, colour, limit)
+            if why and best:
+                break
+
+            best = int(self._room.frame[BEST_MOVE]) or int(self._room.moves[0])
+            value = int(self._room.state[VALUE])
+            if abs(value) > DECIDED:
+                break
+        return move_at(*place_of(best), position.size), value
+
+
+def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
+    """A position after some random moves, each near the middle and near another stone."""
+    position = empty_board(size)
+    moves: list[str] = []
+    while len(moves) < plies:
+        legal = [move.text for move in rules.legal_moves(position)]
+        spread = 1 + len(moves) // 3
+        middle = [
+            move_at(size // 2 + down, size // 2 + right, size)
+            for down in range(-spread, spread + 1)
+            for right in range(-spread, spread + 1)
+        ]
+        move = rng.choice([move for move in middle if move in legal])
+        position = rules.play(position, move).position
+        moves.append(move)
+    return position, moves
+
+
+def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> Record:
+    """One game from a random opening; a certain result ends it."""
+    rules = player.rules
+    position, moves = random_opening(rules, size, plies, rng)
+    result = 0
+    while rules.outcome(position) is Outcome.ONGOING:
+        move, value = player.choose(position)
+        moves.append(move)
+        if abs(value) > DECIDED:
+            result = (1 if value > 0 else -1) * (1 if position.mover == "x" else -1)
+            break
+        position = rules.play(position, move).position
+    return Record(size, rules.rule, plies, tuple(moves), result)
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--games", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--nodes", type=click.IntRange(1), default=4000, show_default=True, help="Of a move.")
+@click.option("--size", type=click.IntRange(5, 20), default=15, show_default=True)
+@click.option("--variant", type=click.Choice(list(RULES)), default="freestyle", show_default=True)
+@click.option("--weights", type=click.Path(path_type=Path), help="A file of fitting.py's, in place of what ships.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+def main(out: Path, games: int, nodes: int, size: int, variant: str, weights: Path | None, seed: int) -> None:
+    """Append games to the file OUT."""
+    rng, player = random.Random(seed), Sparring(RULES[variant], nodes, load(weights) if weights else None)
+    began = time.monotonic()
+    with out.open("a", buffering=1) as file:
+        for played in range(1, games + 1):
+            record = play_game(player, size, rng.randint(2, 8), rng)
+            file.write(record.text() + "\n")
+            if played % 50 == 0:
+                click.echo(f"{played} games, {(time.monotonic() - began) / played:.2f} s a game")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""A tree that grows by asking the network: kept from move to move, walked by one thread or by several."""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plyd.engines.gomoku.board.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
+from plyd.engines.gomoku.board.threats import FAIL as NOTHING_FOUND
+from plyd.engines.gomoku.board.threats import PLIES, chase_for, go_on_chasing, go_on_proving, proof_for
+from plyd.engines.gomoku.board.threats import WIN as FORCE_WINS
+from plyd.engines.gomoku.mcts.inference import Evaluates
+from plyd.engines.gomoku.mcts.nodes import (
+    IS_WHOLE,
+    NODE,
+    OPEN,
+    ROOT,
+    UNKNOWN_PLIES,
+    USED,
+    WALKS,
+    WIN,
+    order,
+    plant,
+    transplant,
+)
+from plyd.engines.gomoku.mcts.tree import Desk, Room, Taste, gather, room_for, settle
+from plyd.engines.gomoku.rules import Rule
+
+CURIOSITY, DOUBT, WIDTH = 1.2, 0.25, 24  # see Taste
+CHASE_NODES, THREAT_NODES = 60, 40
+BATCH = 4  # leaves for the network at a time
+FEWEST_NODES = 1 << 15
+ROOM = 2 * BATCH * 400  # nodes that a batch may need
+MIDDLE = 2  # steps from it, for the first stone
+SEEK_NODES = 1000  # between two looks at the clock
+BLOCKED_SECONDS = 0.0002  # to wait where another thread has all there is to do
+Cells = NDArray[np.uint8]
+
+
+def taste_of(curiosity: float = CURIOSITY, width: int = WIDTH) -> Taste:
+    """What guides the walks."""
+    return Taste(
+        np.float64(curiosity), np.float64(DOUBT), np.int64(width), np.int64(CHASE_NODES), np.int64(THREAT_NODES)
+    )
+
+
+@dataclass(slots=True)
+class Walker:
+    """What one thread needs to walk the tree."""
+
+    desk: Desk
+    room: Room
+
+
+class Tree:
+    """A tree of positions, from the one at hand on."""
+
+    def __init__(
+        self,
+        evaluate: Evaluates,
+        size: int,
+        *,
+        rule: Rule = Rule.FREESTYLE,
+        taste: Taste | None = None,
+        threads: int = 1,
+        most_nodes: int = 1 << 22,
+    ) -> None:
+        self.evaluate, self.size, self.taste = evaluate, size, taste or taste_of()
+        self.walkers = [
+            Walker(Desk(empty_board(size, rule), chase_for(), proof_for()), room_for(size, BATCH))
+            for _ in range(threads)
+        ]
+        self.nodes: Any = np.zeros(min(FEWEST_NODES, most_nodes), NODE)
+        self.state = np.zeros(4, np.int64)
+        self.cells: Cells = np.zeros((size, size), np.uint8)
+        self.mover = X
+        self._most_nodes = most_nodes
+        self._lock = threading.Lock()
+        self.is_sought = False  # whether a win by force was sought at the root
+        plant(self.nodes, self.state)
+
+    def begin(self, cells: Cells, mover: int) -> None:
+        """Take a position as the root, with all that is known of it if it grew from the last one."""
+        line = self._moves_to(cells, mover)
+        if line == []:
+            return
+        if line is None:
+            for walker in self.walkers:
+                if not np.array_equal(cells == WALL, self.cells == WALL):  # what it knows is of another board
+                    walker.desk.chase.failed.fill(0)
+                    walker.desk.proof.key.fill(0)
+            plant(self.nodes, self.state)
+        else:
+            for cell in line:
+                self._follow(cell)
+        self.cells, self.mover, self.is_sought = cells.copy(), mover, False
+        self._show()
+
+    def play(self, cell: int) -> None:
+        """Go on to the position after a move."""
+        self._follow(cell)
+        self.cells = self.cells.copy()
+        self.cells.reshape(-1)[cell] = self.mover
+        self.mover, self.is_sought = 3 - self.mover, False
+        self._show()
+
+    def walk(self, want: int, most: int, thread: int = 0) -> int:
+        """One batch of up to so many leaves: walk down, ask the network, carry up. How many walks that were."""
+        walker = self.walkers[thread]
+        start = np.array([self.mover, X, most], np.int64)
+        with self._lock:
+            before = int(self.state[WALKS])
+            waiting = gather(self.nodes, self.state, walker.desk, self.taste, walker.room, start, min(want, BATCH))
+            walks = int(self.state[WALKS]) - before
+        if waiting:
+            logits, values = self.evaluate(walker.room.planes[:waiting])
+            with self._lock:
+                settle(self.nodes, self.state, self.taste, walker.room, logits, values, waiting)
+        elif not walks:
+            time.sleep(BLOCKED_SECONDS)
+        return walks
+
+    def seek_win(self, nodes: int, deadline_ns: int, *, by_threes: bool) -> None:
+        """Look for a win by continuous fours, or by open threes too, at the root, with so many nodes at most."""
+        board, chase, proof = self.walkers[0].desk
+        root, is_new = self.root, True
+        while nodes > 0 and time.monotonic_ns() < deadline_ns and root["status"] == OPEN:
+            slice_nodes = min(nodes, SEEK_NODES)
+            if by_threes:
+                verdict, reply, _ = go_on_proving(board, proof, self.mover, slice_nodes, is_new)
+            else:
+                verdict, reply = go_on_chasing(board, chase, self.mover, slice_nodes, is_new)
+            if verdict == NOTHING_FOUND:
+                break
+            if verdict == FORCE_WINS:
+                self.root["reply"] = reply
+                self.root["plies"] = UNKNOWN_PLIES if by_threes else chase.state[PLIES]
+                self.root["status"] = WIN
+            nodes, is_new = nodes - slice_nodes, False
+        self._show()  # a search that ran out of nodes leaves its moves on the board
+
+    def simulate(self, walks: int) -> None:
+        """So many walks by this thread, or fewer if the result is certain before."""
+        done = 0
+        while done < walks and self.root["status"] == OPEN:
+            self.make_room(ROOM)
+            done += self.walk(BATCH if self.root["visits"] > 2 * BATCH else 1, walks - done)
+
+    def keep_to_middle(self) -> None:
+        """Of the root's moves leave those near the middle, with all of the odds."""
+        root, children = self.root, self.children_of(self.root)
+        cells = np.array([self.cell_of(int(point)) for point in children["point"]])
+        steps = np.abs(np.stack(np.divmod(cells, self.size)) - (self.size - 1) / 2).max(axis=0)
+        kept = children[steps <= MIDDLE].copy()
+        if len(kept) < len(children):
+            kept["prior"] /= kept["prior"].sum()
+            children[: len(kept)] = kept
+            root["count"], root["flags"] = len(kept), root["flags"] & ~np.uint8(IS_WHOLE)
+
+    @property
+    def root(self) -> Any:
+        """The record of the position at hand."""
+        return self.nodes[self.state[ROOT]]
+
+    def children_of(self, node: Any) -> Any:
+        """The records of a node's children."""
+        return self.nodes[node["first"] : node["first"] + node["count"]] if node["count"] else self.nodes[:0]
+
+    def cell_of(self, point: int) -> int:
+        """The cell, row * size + column, of a point of the grid."""
+        return (point // STRIDE - MARGIN) * self.size + point % STRIDE - MARGIN
+
+    def best(self) -> int:
+        """The cell to play: a sure win, else the most walked that does not lose, else what loses last."""
+        root = self.root
+        if root["status"] == WIN or not root["count"]:
+            return self.cell_of(int(root["reply"]))
+        return self.cell_of(int(order(self.children_of(root))[0]["point"]))
+
+    def visits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Cells and how much each was walked, as a policy to learn from: a sure win is all there is to it."""
+        root = self.root
+        if root["status"] == WIN or not root["count"]:
+            return np.array([self.cell_of(int(root["reply"]))]), np.array([1])
+        children = self.children_of(root)
+        tried_once = int(children["visits"].max(initial=0)) > 1
+        children = children[children["visits"] > tried_once]  # a single visit says nothing but that there was chance
+        if np.any(children["status"] != WIN):
+            children = children[children["status"] != WIN]  # what is known to lose was only tried
+        if not len(children):
+            return np.array([self.best()]), np.array([1])
+        return np.array([self.cell_of(int(point)) for point in children["point"]]), children["visits"].astype(np.int64)
+
+    def add_noise(self, chance: np.random.Generator, share: float, alpha: float) -> None:
+        """Mix chance into the root's priors, so that self-play tries what the network would not."""
+        children = self.children_of(self.root)
+        if len(children):
+            noise = chance.dirichlet(np.full(len(children), alpha))
+            children["prior"] = (1 - share) * children["prior"] + share * noise
+            children[:] = children[np.argsort(-children["prior"], kind="stable")]
+
+    def _moves_to(self, cells: Cells, mover: int) -> list[int] | None:
+        """The moves from the root to a position, if it is within the tree; None if not."""
+        old = self.cells
+        if cells.shape != old.shape or np.any((old != NOBODY) & (old != cells)):
+            return None
+        new = np.flatnonzero((cells != old).reshape(-1))
+        stones = cells.reshape(-1)[new]
+        mine, theirs = list(new[stones == self.mover]), list(new[stones == 3 - self.mover])
+        turn = len(mine) - len(theirs)
+        if len(new) > 2 or len(mine) + len(theirs) != len(new) or turn != (mover != self.mover):
+            return None
+        return [int(cell) for pair in zip(mine, [*theirs, -1], strict=False) for cell in pair if cell >= 0]
+
+    def _follow(self, cell: int) -> None:
+        """Make a child the root; without one, a new root."""
+        root = self.root
+        for i in range(root["first"], root["first"] + root["count"]):
+            if self.cell_of(int(self.nodes[i]["point"])) == cell:
+                self.state[ROOT] = i
+                return
+        plant(self.nodes, self.state)
+
+    def _show(self) -> None:
+        for walker in self.walkers:
+            grid = walker.desk.board.stone.reshape(ROWS, STRIDE)
+            grid[MARGIN : MARGIN + self.size, MARGIN : MARGIN + self.size] = self.cells
+            count_anew(walker.desk.board)
+
+    def make_room(self, needed: int) -> None:
+        """Have room for more nodes: a larger array, or only what still matters. No thread may be walking."""
+        if self.state[USED] + needed < len(self.nodes):
+            return
+        size = len(self.nodes)
+        if self.state[ROOT] == 0 or self.state[USED] + needed > 2 * size:
+            size = min(max(2 * size, int(self.state[USED]) + needed), self._most_nodes)
+            if size <= len(self.nodes):
+                return
+        fresh = np.zeros(size, NODE)
+        transplant(self.nodes, self.state, int(self.state[ROOT]), fresh)
+        self.nodes = fresh

@@ -1,0 +1,227 @@
+"""The search by MCTS: limits, clocks, threads and reports around a tree that the network leads."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from plyd.engines.core.cores import CORES
+from plyd.engines.core.intrinsics import Stop, deadline_ns
+from plyd.engines.core.options import Option, OptionValue
+from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability, upper
+from plyd.engines.gomoku.board.board import NOBODY, WALL, O, X
+from plyd.engines.gomoku.mcts.growing import BATCH, CURIOSITY, Cells, Tree, taste_of
+from plyd.engines.gomoku.mcts.inference import Evaluates
+from plyd.engines.gomoku.mcts.nodes import DRAW, LOSS, NODE, OPEN, WIN, order
+from plyd.engines.gomoku.negascout.searcher import helpers, over
+from plyd.engines.gomoku.rules import BLOCKED, EMPTY, SIDES, GomokuRules, Position, move_at
+
+ANSWER_NS = 1_000_000  # of the time, kept for the answer itself
+REPORT_NS = 100_000_000
+ROUND_NS = 50_000_000  # that threads walk before they meet
+ROUND_NODES = 1 << 15  # room for a round's new nodes
+LEAF_NS = 600_000  # what a leaf takes, before it is measured
+FOUR_NODES, THREE_NODES = 20_000, 5_000  # of the search for a win by force at the root
+SEEK_SHARE = 0.1  # of the time, for that
+LONGEST_LINE = 40
+EXACT_PLIES = 4  # a win or loss this near is told with its length; of a longer one another way may be shorter
+STONES = {EMPTY: NOBODY, "x": X, "o": O, BLOCKED: WALL}
+RESULTS = {WIN: Result.WIN, LOSS: Result.LOSS, DRAW: Result.DRAW}
+OPPOSITE = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
+OPTIONS = (
+    Option("c", "MCTS: how much it tries what the network likes.", default=CURIOSITY, minimum=0.0, maximum=10.0),
+    Option("memory", "MCTS: megabytes that a search may use.", default=512, minimum=8, maximum=65536),
+)
+
+
+class MctsSearcher:
+    """Keeps its tree from one position to the next."""
+
+    def __init__(self, rules: GomokuRules, evaluate: Evaluates, options: Mapping[str, OptionValue]) -> None:
+        self.rules, self.evaluate = rules, evaluate
+        self.threads = int(options.get("threads", 0))
+        self._curiosity = float(options.get("c", CURIOSITY))
+        self._most_nodes = max(ROUND_NODES, (int(options.get("memory", 512)) << 20) // NODE.itemsize // 2)
+        self._tree: Tree | None = None
+
+    def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
+        """A report every tenth of a second, then the final one."""
+        began = time.monotonic_ns()
+        if nothing := over(self.rules, position):
+            yield nothing
+            return
+        with CORES.one():
+            hunt = Hunt(self, position, limits, stop, began)
+            reported = began
+            while (reason := hunt.why_stop()) is None:
+                hunt.go_on(reported + REPORT_NS)
+                if time.monotonic_ns() - reported >= REPORT_NS and hunt.why_stop() is None:
+                    yield hunt.report(None)
+                    reported = time.monotonic_ns()
+            final = hunt.report(reason)
+        yield final
+
+    def warm_up(self) -> None:
+        """Run every kernel once."""
+        position = self.rules.start()
+        list(self.search(position, Limits(max_nodes=50), Stop()))
+        assert self._tree
+        self._tree.play(self._tree.best())
+        self._tree.make_room(len(self._tree.nodes))
+
+    def tree_at(self, position: Position) -> Tree:
+        """The tree, with the position as its root."""
+        if self._tree is None or self._tree.size != position.size:
+            self._tree = Tree(
+                self.evaluate,
+                position.size,
+                rule=self.rules.rule,
+                taste=taste_of(self._curiosity),
+                threads=max(self.threads, CORES.count),
+                most_nodes=self._most_nodes,
+            )
+        self._tree.begin(cells_of(position), X if position.mover == "x" else O)
+        return self._tree
+
+
+class Hunt:
+    """One search: rounds of walks until there is a reason to stop."""
+
+    def __init__(self, owner: MctsSearcher, position: Position, limits: Limits, stop: Stop, began_ns: int) -> None:
+        self._owner, self._position, self._limits, self._stop, self._began = owner, position, limits, stop, began_ns
+        seconds = limits.budget_seconds()
+        self._deadline = deadline_ns(began_ns, seconds) - ANSWER_NS
+        self._tree = owner.tree_at(position)
+        self._leaf_ns = LEAF_NS
+        if not self._tree.is_sought:
+            self._tree.is_sought = True
+            seek_end = self._deadline if seconds is None else began_ns + int(seconds * 1e9 * SEEK_SHARE)
+            self._tree.seek_win(FOUR_NODES, seek_end, by_threes=False)
+            self._tree.seek_win(THREE_NODES, seek_end, by_threes=True)
+        if self._tree.root["status"] == OPEN and not self._tree.root["count"]:
+            self._tree.simulate(1)  # whatever comes, there is a move to play
+            if not self._tree.cells.any():  # nothing to go by: the network likes one place about as much as another
+                self._tree.keep_to_middle()
+
+    def why_stop(self) -> StopReason | None:
+        """A reason to stop now, if there is one."""
+        root = self._tree.root
+        if root["status"] != OPEN:
+            return StopReason.FINISHED
+        if self._stop.is_set():
+            return StopReason.STOPPED
+        if time.monotonic_ns() + self._leaf_ns >= self._deadline:
+            return StopReason.TIME
+        if root["visits"] >= upper(self._limits.max_nodes):
+            return StopReason.NODES
+        if self._limits.max_depth and len(self._lines(1)[0].moves) >= self._limits.max_depth:
+            return StopReason.DEPTH
+        return None
+
+    def go_on(self, until_ns: int) -> None:
+        """One round of walks on all threads."""
+        self._tree.make_room(ROUND_NODES)
+        end = min(self._deadline, until_ns, time.monotonic_ns() + ROUND_NS)
+        if self._limits.max_depth:
+            end = min(end, time.monotonic_ns() + 1_000_000)
+        jobs = [helpers().submit(self._walk, thread, end) for thread in range(1, self._threads())]
+        self._walk(0, end)
+        for job in jobs:
+            job.result()
+
+    def _walk(self, thread: int, end: int) -> None:
+        """Walk until a time, or another reason to stop; smaller batches towards the end."""
+        tree, most = self._tree, upper(self._limits.max_nodes)
+        is_first = thread == 0  # each round makes one walk at least
+        while not self._stop.is_set() and tree.root["status"] == OPEN:
+            began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["pending"])
+            want = min((self._deadline - began) // (2 * self._leaf_ns), BATCH, 1 + visits // (2 * BATCH))
+            if visits >= most or not (is_first or (want > 0 and began < end)):
+                break
+            want, is_first = max(1, want), False
+            tree.walk(want, min(most - visits, 4 * BATCH), thread)
+            if thread == 0:
+                took = (time.monotonic_ns() - began) // want
+                self._leaf_ns = max(self._leaf_ns - self._leaf_ns // 8, min(took, 4 * LEAF_NS))
+
+    def report(self, reason: StopReason | None) -> Report:
+        """What is known by now."""
+        lines = self._lines(self._limits.max_lines)
+        return Report(
+            score=lines[0].score,
+            move=lines[0].moves[0],
+            lines=lines,
+            nodes=int(self._tree.root["visits"]),
+            depth=len(lines[0].moves),
+            seconds=(time.monotonic_ns() - self._began) / 1e9,
+            stop_reason=reason,
+        )
+
+    def _threads(self) -> int:
+        wanted = self._owner.threads
+        if wanted == 0:
+            wanted = 1 if self._limits.max_nodes is not None else len(self._tree.walkers)
+        return min(wanted, 1 + CORES.spare())
+
+    def _lines(self, most: int) -> tuple[Line, ...]:
+        """Lines for the best moves, so many at most, the best first."""
+        tree, root = self._tree, self._tree.root
+        side = SIDES[self._position.mover]
+        lines = []
+        if root["status"] == WIN or not root["count"]:  # known without a walk
+            score = Score(side, proven(RESULTS[int(root["status"])], int(root["plies"])), exact=True)
+            lines.append(Line((self._text(int(root["reply"])),), score, visits=int(root["visits"])))
+        for child in order(tree.children_of(root))[: most if not lines else most - 1]:
+            first = self._text(int(child["point"]))
+            if lines and lines[0].moves[0] == first:
+                moves = (first, *self._follow(child))
+                lines[0] = Line(moves, lines[0].score, visits=int(child["visits"]), prior=float(child["prior"]))
+                continue
+            score = Score(side, self._value(child), exact=bool(child["status"] != OPEN))
+            line = (first, *self._follow(child))
+            lines.append(Line(line, score, visits=int(child["visits"]), prior=float(child["prior"])))
+        return tuple(lines)
+
+    def _value(self, child: Any) -> WinProbability | Proven:
+        """What the move to a child is worth."""
+        if child["status"] != OPEN:
+            return proven(RESULTS[OPPOSITE[int(child["status"])]], int(child["plies"]) + 1)
+        worth = (
+            child["total"] / child["visits"]
+            if child["visits"]
+            else -self._tree.root["total"] / max(1, self._tree.root["visits"])
+        )
+        return WinProbability(min(1.0, max(0.0, 0.5 + 0.5 * float(worth))))
+
+    def _follow(self, node: Any) -> list[str]:
+        """How play goes on from a node."""
+        moves: list[str] = []
+        while len(moves) < LONGEST_LINE:
+            if node["status"] == WIN:
+                moves.append(self._text(int(node["reply"])))
+                lost = [child for child in self._tree.children_of(node) if child["point"] == node["reply"]]
+                if not lost:
+                    break
+                node = lost[0]
+                continue
+            children = self._tree.children_of(node)
+            if not len(children) or not children["visits"].max():
+                break
+            node = order(children)[0]
+            moves.append(self._text(int(node["point"])))
+        return moves
+
+    def _text(self, point: int) -> str:
+        size = self._position.size
+        return move_at(*divmod(self._tree.cell_of(point), size), size)
+
+
+def proven(result: Result, plies: int) -> Proven:
+    """A result that is certain, with its length if that is the shortest."""
+    return Proven(result, plies if plies <= EXACT_PLIES else None)
+
+
+def cells_of(position: Position) -> Cells:
+    """The points of a position as a board has them."""
+    return np.array([[STONES[cell] for cell in row] for row in position.rows], np.uint8)

@@ -1,0 +1,91 @@
+"""A network for play, taken up again for training: the way back from `export`.
+
+A file for play has its norms folded into the convolutions. Here each norm begins as what undoes itself, by the mean and
+the variance that it sees on positions of play: so the network answers as the file does, and learns on from there.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from torch import Tensor, nn
+
+from plyd.engines.gomoku.mcts.inference import load_network
+from plyd.engines.gomoku.train.export import TOLERANCE, largest_difference
+from plyd.engines.gomoku.train.network import Block, Network
+from plyd.engines.gomoku.train.replay import Memory
+from plyd.engines.gomoku.train.self_play import Style, self_play
+from plyd.models.errors import BadWeights
+from plyd.models.files import read_file
+
+GAMES, POSITIONS = 6, 512  # of play, that the norms are set by
+QUICK = Style(walks=32, quick_walks=32, full_share=0.0, sizes=(15,))
+Layer = tuple[Any, nn.BatchNorm2d | None]
+
+
+def adopt(network: Network, path: Path) -> str:
+    """Has a network answer as a file for play does; the file's SHA-256."""
+    evaluator, model = load_network(path)
+    _, arrays, _ = read_file(path)
+    graph = onnx.load_from_string(arrays["onnx"].tobytes()).graph
+    folded = {constant.name: numpy_helper.to_array(constant) for constant in graph.initializer}
+    nodes = [node for node in graph.node if node.op_type in ("Conv", "Gemm")]
+    mine = list(layers(network))
+    if [folded[node.input[1]].shape for node in nodes] != [tuple(layer.weight.shape) for layer, _ in mine]:
+        raise BadWeights(f"{path} has another shape than a network of {network.blocks}x{network.channels}")
+    hooks = []
+    with torch.no_grad():
+        for node, (layer, norm) in zip(nodes, mine, strict=True):
+            weight, bias = (torch.from_numpy(folded[name].copy()) for name in node.input[1:])
+            layer.weight.copy_(weight)
+            if norm is None:
+                layer.bias.copy_(bias)
+            else:
+                hooks.append(norm.register_forward_pre_hook(_undoing(bias)))
+        network.eval()
+        network(torch.from_numpy(positions_of(evaluator)))
+    for hook in hooks:
+        hook.remove()
+    difference = largest_difference(network, arrays["onnx"].tobytes())
+    if not difference <= TOLERANCE:
+        raise BadWeights(f"the network taken from {path} answers otherwise than the file, by {difference:.2g}")
+    return model.sha256
+
+
+def layers(network: Network) -> Iterator[Layer]:
+    """The layers in the order in which `export` writes them, each with the norm that is folded into it."""
+    yield network.stem, network.stem_norm
+    for block in network.tower:
+        assert isinstance(block, Block)
+        yield block.first, block.first_norm
+        yield block.second, block.second_norm
+    for layer in (network.policy, network.policy_out, network.value, network.value_dense, network.value_out):
+        yield layer, None
+
+
+def positions_of(evaluate: Any) -> NDArray[np.uint8]:
+    """Planes of positions from a few quick games."""
+    memory = Memory(1 << 20)
+    memory.add(self_play(evaluate, QUICK, seed)[0] for seed in range(GAMES))
+    return memory.sample(POSITIONS, np.random.default_rng(1)).planes
+
+
+def _undoing(bias: Tensor) -> Any:
+    """A hook that sets a norm, by what it is about to see, to add the bias and change nothing else."""
+
+    def set_norm(norm: nn.Module, inputs: tuple[Tensor]) -> None:
+        assert isinstance(norm, nn.BatchNorm2d)
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        variance, mean = torch.var_mean(inputs[0], (0, 2, 3))
+        norm.running_mean.copy_(mean)
+        norm.running_var.copy_(variance)
+        norm.weight.copy_(torch.sqrt(variance + norm.eps))
+        norm.bias.copy_(bias + mean)
+
+    return set_norm

@@ -1,0 +1,76 @@
+"""The policy-value network, in torch: only training imports this. Play uses what `export` makes of it.
+
+    planes (16) - 3x3 conv - block x N - 1x1 conv - 1x1 conv           a logit for each point
+                                       \\ 1x1 conv - mean and max - dense - dense - tanh    -1 lost .. 1 won
+
+    block    x + (3x3 conv - norm - relu - 3x3 conv - norm), relu
+
+Everything before the pools is a convolution, so one network serves boards of every size.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from plyd.engines.gomoku.mcts.planes import PLANES
+
+HEAD = 16  # channels of the policy's head and of the value's
+DENSE = 32
+
+
+class Block(nn.Module):
+    """Two convolutions beside a way straight through."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.first_norm = nn.BatchNorm2d(channels)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.second_norm = nn.BatchNorm2d(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, C, S, S] to the same shape."""
+        y = torch.relu(self.first_norm(self.first(x)))
+        return torch.relu(x + self.second_norm(self.second(y)))
+
+
+class Network(nn.Module):
+    """A tower of blocks with two heads."""
+
+    def __init__(self, blocks: int, channels: int) -> None:
+        super().__init__()
+        self.blocks, self.channels = blocks, channels
+        self.stem = nn.Conv2d(PLANES, channels, 3, padding=1, bias=False)
+        self.stem_norm = nn.BatchNorm2d(channels)
+        tower = [Block(channels) for _ in range(blocks)]
+        for block in tower:  # a block begins as its way straight through
+            nn.init.zeros_(block.second_norm.weight)
+        self.tower = nn.ModuleList(tower)
+        self.policy = nn.Conv2d(channels, HEAD, 1)
+        self.policy_out = nn.Conv2d(HEAD, 1, 1)
+        self.value = nn.Conv2d(channels, HEAD, 1)
+        self.value_dense = nn.Linear(2 * HEAD, DENSE)
+        self.value_out = nn.Linear(DENSE, 1)
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """Planes [B, PLANES, S, S] of any type to logits [B, S * S] and values [B] for who is to move."""
+        x = torch.relu(self.stem_norm(self.stem(planes.float())))
+        for block in self.tower:
+            x = block(x)
+        logits = self.policy_out(torch.relu(self.policy(x))).flatten(1)
+        seen = torch.relu(self.value(x))
+        pooled = torch.cat([seen.mean((2, 3)), seen.amax((2, 3))], 1)
+        value = torch.tanh(self.value_out(torch.relu(self.value_dense(pooled))))
+        return logits, value.squeeze(1)
+
+
+def losses(network: Network, planes: Tensor, policy: Tensor, weight: Tensor, result: Tensor) -> tuple[Tensor, Tensor]:
+    """Policy's cross-entropy and value's mean squared error; L2 is the optimiser's weight decay.
+
+    `policy` is [B, S * S], adding up to one; `weight` [B] is 0 where it was not searched enough to learn from.
+    """
+    logits, value = network(planes)
+    is_free = planes[:, 0] + planes[:, 1] < planes[:, 2]  # no stone, on the board
+    logits = logits.masked_fill(~is_free.flatten(1), -1e4)
+    surprise = -(policy * torch.log_softmax(logits, 1)).sum(1)
+    policy_loss = (surprise * weight).sum() / weight.sum().clamp(min=1.0)
+    return policy_loss, ((value - result) ** 2).mean()

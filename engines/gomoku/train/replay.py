@@ -1,0 +1,220 @@
+"""Games to learn from: how they are written, the memory of the latest, and batches of positions from it.
+
+A game is one line of JSON, from self-play and from other players alike:
+
+    {"size": 15, "variant": "freestyle", "moves": "h8 i9 ...", "result": 1, "opening": 4, "visits": {"4": {"h9": 120}}}
+
+`result` is the first player's: 1, 0 or -1. The first `opening` moves were chance and are not learned. `visits` has the
+search's visits by ply; a game without it is learned as it was played. A ply that only `visits` has no entry for teaches
+what the position is worth, not what to play.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plyd.engines.core.errors import BadMove
+from plyd.engines.gomoku.board.board import Board, empty_board
+from plyd.engines.gomoku.mcts.planes import IMAGES, PLANES, image_of, planes_of_games
+from plyd.engines.gomoku.rules import LARGEST, SMALLEST, Rule, move_at, point_of
+from plyd.models.errors import BadWeights
+
+Policy = tuple[NDArray[np.int16], NDArray[np.float32]]  # cells, and a share for each
+
+RULES_IN_FILES = list(Rule)  # a checkpoint has their numbers
+
+
+@dataclass(slots=True)
+class Game:
+    """A game that was played."""
+
+    size: int
+    moves: NDArray[np.int16]  # cells: row * size + column
+    result: int  # the first player's
+    opening: int = 0
+    policies: dict[int, Policy] = field(default_factory=dict)  # by ply
+    rule: Rule = Rule.FREESTYLE
+
+    def plies(self) -> list[int]:
+        """The plies to learn from."""
+        return sorted({*range(self.opening, len(self.moves)), *self.policies})
+
+
+def as_line(game: Game) -> str:
+    """A game as a line of JSON."""
+
+    def text(cell: int) -> str:
+        return move_at(int(cell) // game.size, int(cell) % game.size, game.size)
+
+    visits = {
+        ply: {text(cell): round(float(share), 4) for cell, share in zip(*policy, strict=True)}
+        for ply, policy in game.policies.items()
+    }
+    facts: dict[str, Any] = {"size": game.size, "variant": game.rule}
+    facts |= {"moves": " ".join(text(cell) for cell in game.moves), "result": game.result, "opening": game.opening}
+    return json.dumps(facts | {"visits": visits})
+
+
+def game_of(line: str) -> Game:
+    """The game of a line; raises BadWeights if it cannot be read."""
+    try:
+        facts = json.loads(line)
+        size, result, opening = facts["size"], facts["result"], facts.get("opening", 0)
+        if not (type(size) is int and SMALLEST <= size <= LARGEST):
+            raise ValueError(f"its size is {size!r}; allowed is {SMALLEST} to {LARGEST}")
+        if result not in (-1, 0, 1):
+            raise ValueError(f"its result is {result!r}; results are 1, 0 and -1")
+        moves = np.array([_cell(move, size) for move in facts["moves"].split()], np.int16)
+        if len(set(moves.tolist())) != len(moves):
+            raise ValueError("it plays on a point twice")
+        if not (type(opening) is int and 0 <= opening <= len(moves)):
+            raise ValueError(f"its opening is {opening!r}; allowed is 0 to {len(moves)}")
+        game = Game(size, moves, int(result), opening, {}, Rule(facts.get("variant", Rule.FREESTYLE)))
+        if "visits" in facts:
+            game.policies = {int(ply): _policy(visits, size) for ply, visits in facts["visits"].items()}
+        else:
+            one = np.ones(1, np.float32)
+            game.policies = {ply: (moves[ply : ply + 1], one) for ply in range(opening, len(moves))}
+        if any(not 0 <= ply <= len(moves) for ply in game.policies):
+            raise ValueError("it has visits for a ply that was not played")
+    except (ValueError, KeyError, TypeError, AttributeError, BadMove) as error:
+        raise BadWeights(f"not a game to learn from: {error}") from None
+    return game
+
+
+def read_games(path: Path, start: int = 0) -> tuple[list[Game], int]:
+    """The games of a file, one a line, from a byte on; and the byte to go on from when there are more."""
+    games = []
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            for line in file:
+                if not line.endswith(b"\n"):  # still being written
+                    break
+                start += len(line)
+                if line.strip():
+                    games.append(game_of(line.decode()))
+    except (BadWeights, UnicodeDecodeError) as error:
+        raise BadWeights(f"{path}, before byte {start}: {error}") from None
+    except OSError as error:
+        raise BadWeights(f"cannot read {path}: {error.strerror}") from None
+    return games, start
+
+
+def _cell(move: str, size: int) -> int:
+    row, column = point_of(move, size)
+    return row * size + column
+
+
+def _policy(visits: dict[str, float], size: int) -> Policy:
+    shares = np.array(list(visits.values()), np.float32)
+    if not shares.size or not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0:
+        raise ValueError(f"visits of {visits}")
+    return np.array([_cell(move, size) for move in visits], np.int16), shares / shares.sum()
+
+
+@dataclass(slots=True)
+class Batch:
+    """Positions to learn from, all on boards of one size."""
+
+    planes: NDArray[np.uint8]  # (B, PLANES, size, size)
+    policy: NDArray[np.float32]  # (B, size * size): adds up to one, or zero if there is none
+    weight: NDArray[np.float32]  # (B,): 1 if there is a policy
+    result: NDArray[np.float32]  # (B,): for who is to move
+
+
+class Memory:
+    """The latest games, up to a number of positions."""
+
+    def __init__(self, positions: int) -> None:
+        self.capacity = positions
+        self.games: deque[Game] = deque()
+        self.positions = 0
+        self._index: dict[tuple[int, Rule], list[tuple[Game, int]]] | None = None
+        self._boards: dict[tuple[int, Rule], Board] = {}
+
+    def add(self, games: Iterable[Game]) -> None:
+        """Remember games, and forget the oldest if there are too many positions."""
+        for game in games:
+            self.games.append(game)
+            self.positions += len(game.plies())
+        while self.positions > self.capacity and len(self.games) > 1:
+            self.positions -= len(self.games.popleft().plies())
+        self._index = None
+
+    def sample(self, count: int, chance: np.random.Generator) -> Batch:
+        """Positions by chance, each in one of its eight images by chance, of one size of board by chance."""
+        if self._index is None:
+            self._index = {}
+            for game in self.games:
+                places = self._index.setdefault((game.size, game.rule), [])
+                places += [(game, ply) for ply in game.plies()]
+        kinds = list(self._index)
+        shares = np.array([len(self._index[kind]) for kind in kinds], np.float64)
+        size, rule = kind = kinds[chance.choice(len(kinds), p=shares / shares.sum())]
+        places = self._index[kind]
+        chosen = [places[i] for i in chance.integers(0, len(places), count)]
+        images = chance.integers(0, IMAGES, count).astype(np.uint8)
+        if kind not in self._boards:
+            self._boards[kind] = empty_board(size, rule)
+        return batch_of(self._boards[kind], size, chosen, images)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays, for a checkpoint."""
+        facts = [
+            (game.size, game.result, game.opening, RULES_IN_FILES.index(game.rule), len(game.moves), len(game.policies))
+            for game in self.games
+        ]
+        policies = [(ply, *policy) for game in self.games for ply, policy in game.policies.items()]
+        none = np.zeros(0, np.int16)
+        return {
+            "games": np.array(facts, np.int16).reshape(-1, 6),
+            "moves": np.concatenate([none, *(game.moves for game in self.games)]),
+            "plies": np.array([(ply, len(cells)) for ply, cells, _ in policies], np.int16).reshape(-1, 2),
+            "cells": np.concatenate([none, *(cells for _, cells, _ in policies)]),
+            "shares": np.concatenate([none, *(shares for _, _, shares in policies)]).astype(np.float16),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take up what `arrays` gave."""
+        self.games.clear()
+        self.positions = 0
+        move, policy, cell, games = 0, 0, 0, []
+        for size, result, opening, rule, moves, policies in arrays["games"].tolist():
+            game = Game(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
+            move += moves
+            for ply, cells in arrays["plies"][policy : policy + policies].tolist():
+                shares = arrays["shares"][cell : cell + cells].astype(np.float32)
+                game.policies[ply] = (arrays["cells"][cell : cell + cells], shares)
+                cell += cells
+            policy += policies
+            games.append(game)
+        self.add(games)
+
+
+def batch_of(board: Board, size: int, chosen: list[tuple[Game, int]], images: NDArray[np.uint8]) -> Batch:
+    """Positions, by game and ply, each in an image: planes and policy alike."""
+    count = len(chosen)
+    plies = np.array([ply for _, ply in chosen], np.int32)
+    moves = np.zeros((count, max(1, int(plies.max()))), np.int16)
+    batch = Batch(
+        np.zeros((count, PLANES, size, size), np.uint8),
+        np.zeros((count, size * size), np.float32),
+        np.zeros(count, np.float32),
+        np.array([game.result * (1 if ply % 2 == 0 else -1) for game, ply in chosen], np.float32),
+    )
+    for i, (game, ply) in enumerate(chosen):
+        moves[i, :ply] = game.moves[:ply]
+        if ply in game.policies:
+            cells, shares = game.policies[ply]
+            for cell, share in zip(cells.tolist(), shares.tolist(), strict=True):
+                batch.policy[i, image_of.py_func(cell, size, int(images[i]))] += share
+            batch.weight[i] = 1
+    planes_of_games(board, size, moves, plies, images, batch.planes)
+    return batch

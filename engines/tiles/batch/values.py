@@ -1,0 +1,41 @@
+"""What a network says of many positions at once, in numba."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from plyd.engines.tiles.batch.lines import LETTER_B
+from plyd.engines.tiles.bitboard import slides_of, with_tile
+from plyd.engines.tiles.ntuple.moves import best_slide
+from plyd.engines.tiles.ntuple.network import network_of, value
+from plyd.engines.tiles.search.expectimax import Brain
+
+
+@njit(cache=True, nogil=True)
+def values_of(
+    brain: Brain,
+    empty: Any,
+    room: NDArray[np.uint64],
+    letters: NDArray[np.uint8],
+    cells: NDArray[np.uint8],
+    values: NDArray[np.float64],
+    moves: NDArray[np.int64],
+) -> None:
+    """Value of each position, one slide ahead where the player is to move, and that slide or -1; NaN for letter 0.
+
+    Points to come are never negative, so what a network says below 0 is taken as 0.
+    """
+    net, slides = network_of(brain.weights, brain.shape, room), slides_of(brain.rows)
+    for i in range(letters.size):
+        values[i], moves[i] = np.nan, -1
+        if letters[i] != 0:
+            board = empty
+            for cell in range(16):
+                board = with_tile(board, cell, cells[i, cell])
+            if letters[i] == LETTER_B:
+                moves[i], worth, _, _ = best_slide(board, slides, net)
+                values[i] = max(0.0, np.float64(worth))
+            else:
+                values[i] = max(0.0, np.float64(value(board, net)))

@@ -1,0 +1,98 @@
+"""What the engines of tile games share: players by variant, loaded when the daemon starts."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plyd.engines.core.engine import Answers, Capability, Card, Engine
+from plyd.engines.core.errors import BadModel
+from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.options import OptionValue, read_options
+from plyd.engines.core.search import Limits, Searcher
+from plyd.engines.tiles.batch.answers import answer_lines
+from plyd.engines.tiles.batch.values import values_of
+from plyd.engines.tiles.game import TileGame
+from plyd.engines.tiles.ntuple.network import room_for
+from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
+from plyd.engines.tiles.search.searcher import OPTIONS, TileSearcher
+
+
+def tile_card(game: TileGame, title: str, summary: str, tiles: str, examples: tuple[str, str]) -> Card:
+    """The card of a tile game on 4x4; `tiles` says what indices stand for."""
+    return Card(
+        game=game.name,
+        title=title,
+        summary=summary,
+        position_notation="b (before: the player is to slide) or a (after: the environment is to drop a tile), then "
+        f"the index of each cell row by row: 0 empty, {tiles}; at most {game.rules.max_index}.",
+        position_examples=examples,
+        move_notation="A slide: up, right, down or left. A drop: INDEX@CELL, cells 0 1 2 3 in the top row.",
+        move_examples=("left", "1@4"),
+        node_meaning="a position with the player to move whose slides were valued or searched",
+        min_rows=4,
+        max_rows=4,
+        min_columns=4,
+        max_columns=4,
+        options=OPTIONS,
+        capabilities=frozenset({Capability.EVALUATE, Capability.ENVIRONMENT}),
+    )
+
+
+class TileEngine(Engine):
+    """A game with a player for each variant: the one that ships, or one from a file."""
+
+    def __init__(self, game: TileGame, card: Card, files: Mapping[str, Path] | None = None) -> None:
+        self.game = game
+        self.variants = game.variants
+        self._files = files or {}
+        self._players: dict[str, Player] = {}
+        for name in self._files:
+            if name not in game.variants:
+                raise BadModel(
+                    f"{self._files[name]} is for the variant {name!r}; {game.name} has {', '.join(game.variants)}"
+                )
+        models = {name: shipped_model(game.name, name) for name in game.variants if name not in self._files}
+        models |= {name: self.player(name).model for name in self._files}
+        self.card = replace(card, models={name: models[name] for name in game.variants})
+
+    def player(self, variant: str) -> Player:
+        """Who plays a variant, loaded on first use."""
+        if variant not in self._players:
+            self._players[variant] = load_player(self.game, variant, self._files.get(variant))
+        return self._players[variant]
+
+    def warm_up(self) -> None:
+        """Load every player, and run each kernel once."""
+        with ThreadPoolExecutor() as pool:  # most of it is reading and unpacking, side by side
+            list(pool.map(self.player, self.variants))
+        one_tile = " ".join(["1"] + ["0"] * 15)
+        for variant, rules in self.variants.items():
+            searcher = self.searcher(variant, read_options(self.card.options, {}))
+            for letter in "ba":
+                list(searcher.search(rules.parse(f"{letter} {one_tile}"), Limits(max_depth=2), Stop()))
+                for as_text in (True, False):
+                    self.evaluate(variant, f"{letter} {one_tile}\n".encode(), as_text=as_text, with_moves=True)
+
+    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
+        """A searcher with a table of its own."""
+        return TileSearcher(self.player(variant), options)
+
+    def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:
+        """What the network says of many positions, one slide ahead."""
+        player = self.player(variant)
+
+        def look_up(
+            letters: NDArray[np.uint8], cells: NDArray[np.uint8]
+        ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+            values, moves = np.empty(letters.size), np.empty(letters.size, np.int64)
+            brain, room = player.brain, room_for(player.brain.shape)
+            values_of(brain, self.game.empty, room, letters, cells, values, moves)
+            if not with_moves:
+                moves.fill(-1)
+            return values, moves
+
+        return answer_lines(lines, self.game.variants[variant], look_up, as_text=as_text, with_moves=with_moves)

@@ -1,0 +1,181 @@
+"""n-tuple networks in numba: the value of a board is the sum of a weight for each pattern on each of its eight images.
+
+    pattern 0 1 2 4 5 6          the tiles on its cells, read as a number, are      value = sum over patterns p and
+       0 1 2 .                   the place of its weight in the pattern's table:           images s of table[p][n(p, s)]
+       4 5 6 .                   n = t0 + t1 B + t2 B^2 + ... with base B
+       . . . .                   (16 for boards of one word, cap + 1 for pairs: tiles above the cap count as the cap)
+
+The tiles of a pattern are taken out of an image by one instruction, which moves the bits under a mask together.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from plyd.engines.core.intrinsics import extract_bits, pointer_to, prefetch
+from plyd.engines.tiles.bitboard import ONE, Word, is_word, symmetries
+
+IMAGES = 8
+SLOTS = 4  # boards whose places are kept at the same time
+PAIR = Word(0x3FF)
+EVEN_FIELDS = Word(0x01F07C1F)  # every second 5-bit field of 30 bits
+EVEN_LOW_BITS = Word(1 | 1 << 10 | 1 << 20 | 1 << 30)  # the lowest bit of every second 5-bit field
+
+
+class Shape(NamedTuple):
+    """A network's shape: which bits of a board each pattern reads, and where its table begins in the weights."""
+
+    masks: NDArray[np.uint64]  # (patterns, words)
+    lifts: NDArray[np.uint64]  # (patterns,): bits that a pattern takes from the first word
+    offsets: NDArray[np.uint64]  # (patterns + 1,): the last one is the number of weights
+    base: np.uint64
+
+
+class Network(NamedTuple):
+    """A network where a kernel works with it, with room for one thread to find weights in; see `pointer_to`."""
+
+    weights: Any  # float32, or int16 for play
+    step: np.float32  # what 1 stands for in the weights
+    masks: Any  # uint64, word w of pattern p at 2 p + w, or at p for boards of one word
+    lifts: Any  # uint64
+    offsets: Any  # uint64
+    patterns: np.int64
+    base: np.uint64
+    images: Any  # uint64, 8 for each word
+    places: Any  # uint32, SLOTS times 8 for each pattern
+
+
+def shape_of(patterns: Sequence[Sequence[int]], bits: int, base: int) -> Shape:
+    """The shape of a network whose patterns list their cells in ascending order, for boards of so many bits a cell."""
+    cells_a_word = 16 if bits == 4 else 8
+    words = 16 // cells_a_word
+    masks, lifts, offsets = np.zeros((len(patterns), words), np.uint64), [], [0]
+    for p, pattern in enumerate(patterns):
+        assert list(pattern) == sorted(set(pattern)), "cells in ascending order"
+        for cell in pattern:
+            masks[p, cell // cells_a_word] |= Word(((1 << bits) - 1) << (bits * (cell % cells_a_word)))
+        lifts.append(bits * sum(cell < cells_a_word for cell in pattern))
+        offsets.append(offsets[-1] + base ** len(pattern))
+    assert offsets[-1] < 1 << 32, "a place among the weights is 32 bits"
+    return Shape(masks, np.array(lifts, np.uint64), np.array(offsets, np.uint64), Word(base))
+
+
+class Steps(NamedTuple):
+    """Weights as they are for play: whole numbers of steps. Half the memory, so that more of what a search needs is
+    near; learning needs them in full.
+    """
+
+    counts: NDArray[np.int16]  # (weights,)
+    step: np.float32
+
+
+def network_of(weights: NDArray[np.float32] | Steps, shape: Shape, room: NDArray[np.uint64]) -> Network:
+    """The network by address; `room` is from `room_for`, and no other thread uses it."""
+
+
+@njit(cache=True, nogil=True)
+def _network_of(weights: NDArray[Any], step: np.float32, shape: Shape, room: NDArray[np.uint64]) -> Network:
+    return Network(
+        pointer_to(weights),
+        step,
+        pointer_to(shape.masks),
+        pointer_to(shape.lifts),
+        pointer_to(shape.offsets),
+        shape.lifts.size,
+        shape.base,
+        pointer_to(room),
+        pointer_to(room[2 * IMAGES :].view(np.uint32)),
+    )
+
+
+@overload(network_of)
+def _network_of_either(weights, shape, room):  # noqa: ANN001, ANN202, ARG001
+    if isinstance(weights, types.Array):
+        return lambda weights, shape, room: _network_of(weights, np.float32(1), shape, room)
+    return lambda weights, shape, room: _network_of(weights.counts, weights.step, shape, room)
+
+
+def room_for(shape: Shape) -> NDArray[np.uint64]:
+    """Room for one thread to find weights in."""
+    return np.zeros(2 * IMAGES + SLOTS * len(shape.lifts) * IMAGES // 2, np.uint64)
+
+
+@njit(cache=True, nogil=True)
+def _capped_half(w: Word, cap: Word) -> Word:
+    """Eight 5-bit cells, each at most the cap. A cell above it overflows into bit 5 when 31 - cap is added."""
+    result = Word(0)
+    for odd in range(2):
+        fields = w >> Word(5 * odd) & (EVEN_LOW_BITS * Word(31))
+        over = (fields + EVEN_LOW_BITS * (Word(31) - cap)) >> Word(5) & EVEN_LOW_BITS
+        full = (over << Word(5)) - over
+        result |= (fields & ~full | EVEN_LOW_BITS * cap & full) << Word(5 * odd)
+    return result
+
+
+def find_places(board: Any, slot: int, net: Network) -> None:
+    """Works out a slot of `net.places`: where each pattern on each image of the board has its weight. The weights are
+    on their way once this returns: with several boards to value, find all their places first.
+    """
+
+
+@njit(cache=True, nogil=True)
+def _find_places_word(board: Word, slot: int, net: Network) -> None:
+    symmetries(board, net.images)
+    at = slot * IMAGES * net.patterns
+    for s in range(IMAGES):
+        image = net.images[s]
+        for p in range(net.patterns):
+            place = net.offsets[p] + extract_bits(image, net.masks[p])
+            net.places[at] = place
+            prefetch(net.weights, place)
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _find_places_pair(board: Any, slot: int, net: Network) -> None:
+    base = net.base
+    square, cap = base * base, base - ONE
+    symmetries((_capped_half(board[0], cap), _capped_half(board[1], cap)), net.images)
+    at = slot * IMAGES * net.patterns
+    for s in range(IMAGES):
+        lo, hi = net.images[s], net.images[s + IMAGES]
+        for p in range(net.patterns):
+            n = extract_bits(lo, net.masks[2 * p]) | extract_bits(hi, net.masks[2 * p + 1]) << net.lifts[p]
+            # plainly: t0 + t1 B + ... + t5 B^5 of six 5-bit fields; in pairs, to save multiplications
+            n = (n & EVEN_FIELDS) + base * (n >> Word(5) & EVEN_FIELDS)
+            n = (n & PAIR) + square * ((n >> Word(10) & PAIR) + square * (n >> Word(20)))
+            place = net.offsets[p] + n
+            net.places[at] = place
+            prefetch(net.weights, place)
+            at += 1
+
+
+@overload(find_places)
+def _find_places(board, slot, net):  # noqa: ANN001, ANN202, ARG001
+    if is_word(board):
+        return lambda board, slot, net: _find_places_word(board, slot, net)
+    return lambda board, slot, net: _find_places_pair(board, slot, net)
+
+
+@njit(cache=True, nogil=True)
+def sum_of_places(slot: int, net: Network) -> float:
+    """Sum of the weights at a slot's places; four sums side by side, as one would wait for each addition."""
+    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    first = slot * IMAGES * net.patterns
+    for i in range(first, first + IMAGES * net.patterns, 4):
+        a += np.float32(net.weights[net.places[i]])
+        b += np.float32(net.weights[net.places[i + 1]])
+        c += np.float32(net.weights[net.places[i + 2]])
+        d += np.float32(net.weights[net.places[i + 3]])
+    return net.step * ((a + b) + (c + d))
+
+
+@njit(cache=True, nogil=True)
+def value(board: Any, net: Network) -> float:
+    """What the network says a board is worth."""
+    find_places(board, 0, net)
+    return sum_of_places(0, net)

@@ -1,0 +1,62 @@
+"""A trained player of a tile game: its network, as it ships, ready for kernels."""
+
+import json
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from plyd.engines.core.engine import Model
+from plyd.engines.core.errors import BadModel
+from plyd.engines.tiles.game import TileGame
+from plyd.engines.tiles.ntuple.network import Steps, shape_of
+from plyd.engines.tiles.search.expectimax import Brain
+from plyd.models.errors import BadWeights
+from plyd.models.ntuple.packing import unpack
+from plyd.models.ntuple.patterns import patterns_of
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A network for one variant of a game."""
+
+    game: TileGame
+    variant: str
+    brain: Brain
+    model: Model
+
+
+def shipped(game: str, variant: str) -> Path:
+    """Where the weights that ship for a variant are."""
+    return Path(str(resources.files("plyd.models"))) / "weights" / f"{game}-{variant}.plyd"
+
+
+def shipped_model(game: str, variant: str) -> Model:
+    """Name and SHA-256 of the weights that ship for a variant, as their manifest has them."""
+    path = shipped(game, variant)
+    try:
+        return Model(path.stem, str(json.loads(path.with_suffix(".json").read_text())["sha256"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadModel(f"{path.with_suffix('.json')} does not say what {path.name} should be: {error!r}") from None
+
+
+def load_player(game: TileGame, variant: str, path: Path | None = None) -> Player:
+    """The player with the weights of a file; without one, those that ship, which must be as their manifest says."""
+    source = path or shipped(game.name, variant)
+    try:
+        network = unpack(source)
+    except BadWeights as error:
+        raise BadModel(str(error)) from error
+    if (network.game, network.variant) != (game.name, variant):
+        raise BadModel(f"{source} is for {network.game} {network.variant}, not {game.name} {variant}")
+    if path is None and network.sha256 != shipped_model(game.name, variant).sha256:
+        raise BadModel(f"{source} is not the file that its manifest describes: its SHA-256 is {network.sha256}")
+    if not (network.base == 16 if game.bits == 4 else 2 <= network.base <= 32):
+        raise BadModel(
+            f"{source} has {network.base} indices a cell; {game.name} has {'16' if game.bits == 4 else '2 to 32'}"
+        )
+    shape = shape_of(patterns_of(network.network), game.bits, network.base)
+    weights = Steps(network.counts, np.float32(network.step))
+    brain = Brain(weights, shape, game.rows(), game.spawns(variant))
+    return Player(game, variant, brain, Model(source.stem, network.sha256))

@@ -1,0 +1,110 @@
+"""Whole games of a trained player, in numba: many in a row, on all cores, without a daemon."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from plyd.engines.core.intrinsics import count_bits, is_raised, monotonic_ns
+from plyd.engines.tiles.bitboard import Word, cell_at, empties, largest, with_tile
+from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide
+from plyd.engines.tiles.search.expectimax import (
+    COMPLETED,
+    MAX_DEPTH,
+    Brain,
+    How,
+    Limit,
+    Memory,
+    Search,
+    search_of,
+    search_slides,
+    worst_cell,
+)
+
+
+class Pace(NamedTuple):
+    """How long to think about a move, to a fixed depth or as deep as so much time allows; and how long to play."""
+
+    how: How
+    move_ns: np.int64  # 0 for a fixed depth
+    until: np.int64  # a game ends with a tile of this index; 0 for none
+
+
+@njit(cache=True, nogil=True)
+def chosen_slide(before: Any, pace: Pace, limit: Limit, search: Search, worths: NDArray[np.float64]) -> int:
+    """The slide to play, or -1."""
+    best, _, _, _ = best_slide(before, search.slides, search.net)
+    if best < 0 or (pace.move_ns == 0 and pace.how.depth == 1):
+        return best
+    first, last, until = pace.how.depth, pace.how.depth, limit
+    if pace.move_ns > 0:
+        first, last = 2, MAX_DEPTH
+        until = Limit(monotonic_ns() + pace.move_ns, limit.nodes, limit.flag)
+    for depth in range(first, last + 1):
+        if search_slides(before, depth, until, search, worths) != COMPLETED:
+            break
+        best, most = -1, -np.inf
+        for direction in range(4):
+            if worths[direction] > most:
+                best, most = direction, worths[direction]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def nth_empty_cell(after: Any, n: int) -> int:
+    """The n-th empty cell, from 0."""
+    for cell in range(16):
+        if cell_at(after, cell) == 0:
+            if n == 0:
+                return cell
+            n -= 1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def play_game(
+    brain: Brain,
+    pace: Pace,
+    evil_drops: bool,
+    limit: Limit,
+    memory: Memory,
+    empty: Any,
+    seed: NDArray[np.uint64],
+    actions: NDArray[np.int16],
+) -> tuple[int, int, int, int]:
+    """Plays one game: actions, points, moves and largest index. `actions` gets the opcodes until it is full; the game
+    ends early if the limit's flag is raised, or if `actions` is full.
+    """
+    board, length, points, moves = empty, 0, 0, 0
+    worths = np.empty(4)
+    while length + 2 <= actions.size and not is_raised(limit.flag):
+        # Step 1. The environment drops a tile, two at the start.
+        search = search_of(brain, pace.how, memory)
+        chance = random_word(seed)
+        is_rare = np.float64(chance & Word(0xFFFFFFFF)) < brain.spawns.rare_chance * 4294967296.0
+        index = brain.spawns.rare if is_rare else brain.spawns.common
+        if evil_drops and length > 1:
+            cell = worst_cell(board, index, search)
+        else:
+            free = Word(count_bits(empties(board)))
+            cell = nth_empty_cell(board, np.int64((chance >> Word(32)) * free >> Word(32)))
+        board = with_tile(board, cell, index)
+        actions[length] = np.int64(index) << 4 | cell
+        length += 1
+        if length == 1:
+            continue
+
+        # Step 2. The player slides.
+        memory.counts[1] += 1
+        best = chosen_slide(board, pace, limit, search, worths)
+        if best < 0:
+            break
+        board, gained = slide(board, best, search.slides)
+        actions[length] = best
+        length += 1
+        points += gained
+        moves += 1
+        if 0 < pace.until <= largest(board):
+            break
+    return length, points, moves, largest(board)

@@ -1,0 +1,392 @@
+"""Expectimax over after-states, in numba, with an explicit stack and a table of what was searched before.
+
+    V(after, 0) = the network's value
+    V(after, d) = mean over drops of W(before, d)                        (evil: mean over tiles of the least over cells)
+    W(before, d) = max over slides of points + V(after', d - 1), or 0 without a legal slide
+
+Depth counts slides: a search of depth 1 looks at the after-states of each slide. The last two layers, drops and the
+slides after them, are one tight loop; only the layers above it are on the stack. The table knows an after-state by its
+board and depth: what it gives is what a search would give.
+
+An adaptive search looks less far where much is free: below an after-state with WIDE or more empty cells there is little
+danger and much to search, so what is left of the depth there shrinks by one more. Nominal depths then mean "where it is
+tight".
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, pointer_to
+from plyd.engines.tiles.bitboard import (
+    ONE,
+    Rows,
+    Slides,
+    Word,
+    cell_at,
+    drop_at,
+    empties,
+    is_word,
+    load,
+    slides_of,
+    store,
+    with_tile,
+)
+from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, slide
+from plyd.engines.tiles.ntuple.network import Network, Shape, network_of, room_for, value
+
+COMPLETED, OUT_OF_TIME, OUT_OF_NODES, TOLD_TO_STOP = 0, 1, 2, 3
+MAX_DEPTH = 24
+POLL_MASK = 63  # look at the clock and the stop flag every 64 before-states
+COMMON, RARE = 0, 1  # tiles of a chance layer, in their order
+WIDE = 7  # empty cells
+NO_BEFORE = 5  # a direction: the level has no before-state yet
+
+
+class Brain(NamedTuple):
+    """What a player knows: its network, the slides, the drops to expect."""
+
+    weights: Any  # float32, or Steps
+    shape: Shape
+    rows: Rows
+    spawns: Spawns
+
+
+class Memory(NamedTuple):
+    """What one search works with. `keys` and `values` are the table, and stay from one search to the next."""
+
+    keys: NDArray[np.uint64]  # (size,), size a power of two
+    values: NDArray[np.float64]  # (size,)
+    boards: NDArray[np.uint64]  # (2 * MAX_DEPTH, words): after-states of the stack, then before-states
+    numbers: NDArray[np.float64]  # (4, MAX_DEPTH): total, inner, best and points of each level; see Search
+    whole: NDArray[np.int64]  # (4, MAX_DEPTH): free, tile, direction and left of each level
+    room: NDArray[np.uint64]  # see network.room_for
+    counts: NDArray[np.int64]  # (2,): before-states searched; searches begun
+
+
+class How(NamedTuple):
+    """How to search."""
+
+    depth: np.int64
+    evil: bool  # the environment chooses the cell, against the player
+    adaptive: bool
+
+
+class Limit(NamedTuple):
+    """When to stop; whatever comes first."""
+
+    deadline_ns: np.int64
+    nodes: np.int64
+    flag: NDArray[np.uint8]
+
+
+class Search(NamedTuple):
+    """A search where the kernel works with it; see `pointer_to`."""
+
+    net: Network
+    slides: Slides
+    spawns: Spawns
+    evil: bool
+    adaptive: bool
+    keys: Any
+    values: Any
+    mask: Word
+    afters: Any
+    befores: Any
+    total: Any  # of each level: sum over tiles so far, ...
+    inner: Any  # ... over cells with this tile: their sum, or the least of them if the environment is evil ...
+    best: Any  # ... over slides from this before-state ...
+    points: Any  # ... and what the slide now searched gained
+    free: Any  # cells not yet dropped on
+    tile: Any
+    direction: Any
+    left: Any  # depth of the level
+    counts: Any
+    salt: Word  # tells this search's entries in the table from those of searches before it, which have the same slots
+
+
+def memory_for(shape: Shape, entries: int) -> Memory:
+    """Memory for searches, with a table of so many entries, a power of two."""
+    assert entries & (entries - 1) == 0
+    words = shape.masks.shape[1]
+    return Memory(
+        np.zeros(entries, np.uint64),
+        np.zeros(entries, np.float64),
+        np.zeros((2 * MAX_DEPTH, words), np.uint64),
+        np.zeros((4, MAX_DEPTH)),
+        np.zeros((4, MAX_DEPTH), np.int64),
+        room_for(shape),
+        np.zeros(2, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def mixed(x: Word) -> Word:
+    """The bits of a word well mixed, none lost (SplitMix64)."""
+    x = (x ^ x >> Word(30)) * Word(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> Word(27)) * Word(0x94D049BB133111EB)
+    return x ^ x >> Word(31)
+
+
+@njit(cache=True, nogil=True)
+def search_of(brain: Brain, how: How, memory: Memory) -> Search:
+    """The search by address."""
+    return Search(
+        network_of(brain.weights, brain.shape, memory.room),
+        slides_of(brain.rows),
+        brain.spawns,
+        how.evil,
+        how.adaptive,
+        pointer_to(memory.keys),
+        pointer_to(memory.values),
+        Word(memory.keys.size - 1),
+        pointer_to(memory.boards),
+        pointer_to(memory.boards[MAX_DEPTH:]),
+        pointer_to(memory.numbers[0]),
+        pointer_to(memory.numbers[1]),
+        pointer_to(memory.numbers[2]),
+        pointer_to(memory.numbers[3]),
+        pointer_to(memory.whole[0]),
+        pointer_to(memory.whole[1]),
+        pointer_to(memory.whole[2]),
+        pointer_to(memory.whole[3]),
+        pointer_to(memory.counts),
+        mixed(Word(2 * memory.counts[1] + (1 if how.adaptive else 0))),
+    )
+
+
+def key_of(board: Any, depth: int) -> Word:
+    """What the table knows an after-state, searched to a depth, by."""
+
+
+@overload(key_of)
+def _key_of(board, depth):  # noqa: ANN001, ANN202, ARG001
+    if is_word(board):
+        return lambda board, depth: mixed(board + mixed(Word(depth)))
+    return lambda board, depth: mixed(board[0] + mixed(board[1] + mixed(Word(depth))))
+
+
+@njit(cache=True, nogil=True)
+def is_over(limit: Limit, search: Search) -> int:
+    """Why to stop now, or COMPLETED; counts one more before-state."""
+    count = search.counts[0]
+    search.counts[0] = count + 1
+    if count >= limit.nodes:
+        return OUT_OF_NODES
+    if count & POLL_MASK == 0:
+        if is_raised(limit.flag):
+            return TOLD_TO_STOP
+        if monotonic_ns() >= limit.deadline_ns:
+            return OUT_OF_TIME
+    return COMPLETED
+
+
+@njit(cache=True, nogil=True)
+def begin_tile(after: Any, level: int, tile: int, search: Search) -> None:
+    """Makes a level ready for its first drop of a tile."""
+    search.tile[level] = tile
+    search.inner[level] = np.inf if search.evil else 0.0
+    search.free[level] = empties(after)
+    search.direction[level] = NO_BEFORE
+
+
+@njit(cache=True, nogil=True)
+def next_drop(after: Any, level: int, search: Search) -> bool:
+    """Makes the next drop of this level's tile its before-state; False if there is no cell left."""
+    free = Word(search.free[level])
+    if free == Word(0):
+        return False
+    index = search.spawns.common if search.tile[level] == COMMON else search.spawns.rare
+    store(search.befores, level, drop_at(after, lowest_bit_index(free), index))
+    search.free[level] = free & (free - ONE)
+    search.direction[level], search.best[level] = 0, -np.inf
+    return True
+
+
+@njit(cache=True, nogil=True)
+def next_slide(before: Any, first: int, slides: Slides) -> Any:
+    """The first legal slide from a direction on, or 4; the after-state; the points."""
+    for direction in range(first, 4):
+        after, points = slide(before, direction, slides)
+        if after != before:
+            return direction, after, points
+    return 4, before, 0
+
+
+@njit(cache=True, nogil=True)
+def last_layers(after: Any, limit: Limit, search: Search) -> tuple[float, int]:
+    """V(after, 1), and why it was stopped."""
+    total = 0.0
+    cells = 0
+    for tile in range(2):
+        index = search.spawns.common if tile == COMMON else search.spawns.rare
+        chance = search.spawns.rare_chance if tile == RARE else 1.0 - search.spawns.rare_chance
+        inner, cells = (np.inf if search.evil else 0.0), 0
+        free = empties(after)
+        while free != Word(0):
+            status = is_over(limit, search)
+            if status != COMPLETED:
+                return 0.0, status
+            _, worth, _, _ = best_slide(drop_at(after, lowest_bit_index(free), index), search.slides, search.net)
+            inner = min(inner, np.float64(worth)) if search.evil else inner + worth
+            free &= free - ONE
+            cells += 1
+        total += chance * inner / (1 if search.evil else cells)
+    return total, COMPLETED
+
+
+@njit(cache=True, nogil=True)
+def value_of_after(root: Any, depth: int, limit: Limit, search: Search) -> tuple[float, int]:
+    """V(root, depth), and why it was stopped."""
+    if depth == 0:
+        return np.float64(value(root, search.net)), COMPLETED
+    after, level, left = root, 0, depth
+    while True:
+        # Step 1. A new after-state: from the table, or by the tight loop, or opened as a level of its own.
+        if search.adaptive and left > 1 and count_bits(empties(after)) >= WIDE:
+            left -= 1
+        key = key_of(after, left)
+        is_known = search.keys[key & search.mask] == key ^ search.salt
+        result = search.values[key & search.mask]
+        if not is_known and left == 1:
+            result, status = last_layers(after, limit, search)
+            if status != COMPLETED:
+                return 0.0, status
+            search.keys[key & search.mask], search.values[key & search.mask] = key ^ search.salt, result
+            is_known = True
+        if not is_known:
+            store(search.afters, level, after)
+            search.left[level], search.total[level] = left, 0.0
+            begin_tile(after, level, COMMON, search)
+
+        # Step 2. A value goes up to the slide it is for, and on up as long as that completes a level.
+        going_up = is_known
+        while True:
+            if going_up:
+                if level == 0:
+                    return result, COMPLETED
+                level -= 1
+                search.best[level] = max(search.best[level], search.points[level] + result)
+                search.direction[level] += 1
+                if search.evil and search.best[level] >= search.inner[level]:
+                    search.direction[level] = 4  # the environment has a cell that is worse for the player
+                going_up = False
+
+            # Step 3. The next slide of this level's before-state goes down.
+            before = load(search.befores, level, root)
+            found, after, gained = next_slide(before, search.direction[level], search.slides)
+            if found < 4:
+                search.direction[level], search.points[level] = found, np.float64(gained)
+                left = search.left[level] - 1
+                level += 1
+                break
+
+            # Step 4. No slide is left: the before-state has its value, and the next one is a drop away.
+            if search.direction[level] <= 4:
+                worth = search.best[level] if search.best[level] > -np.inf else 0.0
+                search.inner[level] = min(search.inner[level], worth) if search.evil else search.inner[level] + worth
+            status = is_over(limit, search)
+            if status != COMPLETED:
+                return 0.0, status
+            this_after = load(search.afters, level, root)
+            if next_drop(this_after, level, search):
+                continue
+
+            # Step 5. No cell is left: the tile has its value; after both tiles the after-state has.
+            chance = search.spawns.rare_chance if search.tile[level] == RARE else 1.0 - search.spawns.rare_chance
+            cells = 1 if search.evil else count_bits(empties(this_after))
+            search.total[level] += chance * search.inner[level] / cells
+            if search.tile[level] == COMMON:
+                begin_tile(this_after, level, RARE, search)
+                continue
+            key, result, going_up = key_of(this_after, search.left[level]), search.total[level], True
+            search.keys[key & search.mask], search.values[key & search.mask] = key ^ search.salt, result
+
+
+@njit(cache=True, nogil=True)
+def search_slides(before: Any, depth: int, limit: Limit, search: Search, worths: NDArray[np.float64]) -> int:
+    """Fills in the worth of each slide, NaN if it is not legal, searched to a depth; why it was stopped."""
+    for direction in range(4):
+        after, points = slide(before, direction, search.slides)
+        worths[direction] = np.nan
+        if after != before:
+            result, status = value_of_after(after, depth - 1, limit, search)
+            if status != COMPLETED:
+                return status
+            worths[direction] = points + result
+    return COMPLETED
+
+
+@njit(cache=True, nogil=True)
+def search_drops(after: Any, depth: int, limit: Limit, search: Search, worths: NDArray[np.float64]) -> int:
+    """Fills in what each drop leaves the player, `worths[tile, cell]`, NaN on full cells; why it was stopped."""
+    slides = np.empty(4)
+    for tile in range(2):
+        index = search.spawns.common if tile == COMMON else search.spawns.rare
+        for cell in range(16):
+            worths[tile, cell] = np.nan
+            if cell_at(after, cell) == 0:
+                before = with_tile(after, cell, index)
+                status = search_slides(before, depth, limit, search, slides)
+                if status != COMPLETED:
+                    return status
+                best = -np.inf
+                for direction in range(4):
+                    if slides[direction] > best:
+                        best = slides[direction]
+                worths[tile, cell] = best if best > -np.inf else 0.0
+    return COMPLETED
+
+
+@njit(cache=True, nogil=True)
+def worst_cell(after: Any, index: Word, search: Search) -> int:
+    """The empty cell where a tile hurts the player most: the least over cells of the most over slides."""
+    worst, least = -1, np.inf
+    for cell in range(16):
+        if cell_at(after, cell) == 0:
+            _, worth, _, _ = best_slide(with_tile(after, cell, index), search.slides, search.net)
+            if worth < least:
+                worst, least = cell, np.float64(worth)
+    return worst
+
+
+@njit(cache=True, nogil=True)
+def follow(after: Any, plies: int, search: Search, actions: NDArray[np.int64]) -> int:
+    """Writes a line of play from an after-state, by opcode, and gives its length: the common tile where it hurts most,
+    then the best slide, both at first sight, and so on.
+    """
+    length = 0
+    while length + 1 < plies:
+        cell = worst_cell(after, search.spawns.common, search)
+        if cell < 0:
+            break
+        before = with_tile(after, cell, search.spawns.common)
+        best, _, after, _ = best_slide(before, search.slides, search.net)
+        actions[length] = np.int64(search.spawns.common) << 4 | cell
+        length += 1
+        if best < 0:
+            break
+        actions[length] = best
+        length += 1
+    return length
+
+
+@njit(cache=True, nogil=True)
+def think_slides(brain: Brain, how: How, before: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]) -> int:
+    """`search_slides` to `how.depth`, for callers outside of numba."""
+    return search_slides(before, how.depth, limit, search_of(brain, how, memory), worths)
+
+
+@njit(cache=True, nogil=True)
+def think_drops(brain: Brain, how: How, after: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]) -> int:
+    """`search_drops` to `how.depth`, for callers outside of numba."""
+    return search_drops(after, how.depth, limit, search_of(brain, how, memory), worths)
+
+
+@njit(cache=True, nogil=True)
+def think_on(brain: Brain, how: How, after: Any, memory: Memory, actions: NDArray[np.int64]) -> int:
+    """`follow` for as many plies as `actions` holds, for callers outside of numba."""
+    return follow(after, actions.size, search_of(brain, how, memory), actions)

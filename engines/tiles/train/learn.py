@@ -1,0 +1,241 @@
+"""Learning to play tile games, in numba: whole games of self-play, then the network learns from each, backwards.
+
+    before --slide, points--> after --drop--> before --slide--> after ... --drop--> before (no slide: the end)
+
+After-state learning values what a slide leaves. Of a game with after-states s_0 ... s_T and points r_0 ... r_T,
+
+    target(s_T) = 0
+    target(s_t) = r_{t+1} + lambda target(s_{t+1}) + (1 - lambda) V(s_{t+1})          (lambda 0 is TD(0))
+
+and each of the m weights under s_t moves by its share of the error, rate (target - V) / m. With temporal coherence (TC)
+the rate of a weight is multiplied by |E| / A, where E is the sum of the errors it has seen and A the sum of their
+sizes: errors of one sign keep a weight moving, errors that cancel out let it rest.
+
+The lab's way values before-states instead: a slide is worth its points and the mean, over every drop that may follow,
+of the before-state it leads to; before-state s_t learns from r_t + V(s_{t+1}), the last one that has a slide from r_T
+alone. It needs ten times as many values a move.
+
+Several threads may learn into the same weights at once: they take no locks, and lose an update now and then.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from plyd.engines.core.intrinsics import lowest_bit_index, pointer_to, prefetch
+from plyd.engines.tiles.bitboard import ONE, Rows, Slides, Word, drop_at, empties, largest, load, slides_of, store
+from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, drop, slide
+from plyd.engines.tiles.ntuple.network import (
+    IMAGES,
+    SLOTS,
+    Network,
+    Shape,
+    find_places,
+    network_of,
+    sum_of_places,
+    value,
+)
+
+Weights = NDArray[np.float32]
+AHEAD = SLOTS - 1  # boards whose weights are on their way while one learns
+
+
+class Method(NamedTuple):
+    """How to learn."""
+
+    rate: np.float32  # alpha, divided among the features
+    trace: np.float32  # lambda
+    coherent: bool  # TC, or plain TD
+    every: np.int64  # moves after which to learn from them; 0 for once, when the game is over
+    restart_moves: np.int64  # a game of so many moves is begun again from its middle; 0 for never
+    goal: np.int64  # a game ends, won, with a tile of this index; 0 for none
+    goal_points: np.int64  # what the slide that makes such a tile gains at least
+    bonus: np.float32  # what a game that is won is worth, beside its points
+    on_befores: bool  # the lab's way
+
+
+class Desk(NamedTuple):
+    """What one thread needs to play games and learn from them."""
+
+    path: NDArray[np.uint64]  # (moves, words): after-states, or before-states in the lab's way
+    points: NDArray[np.float32]  # (moves,): of the slide to the after-state, or from the before-state
+    seed: NDArray[np.uint64]  # (1,): state of the random numbers
+    room: NDArray[np.uint64]  # see network.room_for
+
+
+class Game(NamedTuple):
+    """A game in play where a kernel works with it; see `pointer_to`."""
+
+    path: Any
+    points: Any
+    most_moves: np.int64
+    seed: Any
+    slides: Slides
+    spawns: Spawns
+
+
+@njit(cache=True, nogil=True)
+def game_of(desk: Desk, rows: Rows, spawns: Spawns) -> Game:
+    """The game by address."""
+    path, points, seed = pointer_to(desk.path), pointer_to(desk.points), pointer_to(desk.seed)
+    return Game(path, points, desk.points.size, seed, slides_of(rows), spawns)
+
+
+@njit(cache=True, nogil=True)
+def update(slot: int, net: Network, sums: Any, error: np.float32, method: Method) -> np.float32:
+    """Moves the weights at a slot's places by their share of an error; the value they then have.
+
+    If a place comes twice, the first of them counts as it was in between, as in the lab's program.
+
+    `sums` has E and A of each weight side by side; plain TD does not look at it.
+    """
+    features = IMAGES * net.patterns
+    first = slot * features
+    share = method.rate * error / np.float32(features)
+    total, size = np.float32(0), abs(error)
+    if not method.coherent:
+        for i in range(first, first + features):
+            now = net.weights[net.places[i]] + share
+            net.weights[net.places[i]] = now
+            total += now
+        return total
+    for i in range(first, first + features):
+        place = np.int64(net.places[i])
+        e, a = sums[2 * place], sums[2 * place + 1]
+        now = net.weights[place] + (share * (abs(e) / a) if a > 0 else share)
+        net.weights[place] = now
+        sums[2 * place], sums[2 * place + 1] = e + error, a + size
+        total += now
+    return total
+
+
+@njit(cache=True, nogil=True)
+def learn_afters(
+    like: Any, begin: int, end: int, target: np.float32, net: Network, sums: Any, method: Method, game: Game
+) -> None:
+    """Learns from the after-states begin ... end - 1 of a path, last first; `target` is the last one's."""
+    for t in range(end - 1, max(begin, end - AHEAD) - 1, -1):
+        bring(load(game.path, t, like), t % SLOTS, net, sums, method)
+    for t in range(end - 1, begin - 1, -1):
+        if t - AHEAD >= begin:
+            bring(load(game.path, t - AHEAD, like), (t - AHEAD) % SLOTS, net, sums, method)
+        slot = t % SLOTS
+        now = update(slot, net, sums, target - sum_of_places(slot, net), method)
+        target = game.points[t] + method.trace * target + (np.float32(1) - method.trace) * now
+
+
+@njit(cache=True, nogil=True)
+def bring(board: Any, slot: int, net: Network, sums: Any, method: Method) -> None:
+    """Finds a board's places, and sends for what an update needs there."""
+    find_places(board, slot, net)
+    if method.coherent:
+        first = slot * IMAGES * net.patterns
+        for i in range(first, first + IMAGES * net.patterns):
+            prefetch(sums, 2 * np.int64(net.places[i]))
+
+
+@njit(cache=True, nogil=True)
+def play_afters(start: Any, net: Network, sums: Any, method: Method, game: Game) -> tuple[int, int, int]:
+    """Plays a game from a before-state by the values of after-states and learns from it: moves, points, largest."""
+    board, moves, score, learned = start, 0, 0, 0
+    is_won = False
+    while moves < game.most_moves and not is_won:
+        best, _, after, points = best_slide(board, game.slides, net)
+        if best < 0:
+            break
+        store(game.path, moves, after)
+        game.points[moves] = points
+        if method.every > 0 and moves - learned >= method.every:
+            target = game.points[moves] + value(after, net)
+            learn_afters(start, learned, moves, target, net, sums, method, game)
+            learned = moves
+        score += points
+        moves += 1
+        is_won = method.goal > 0 and points >= method.goal_points and largest(after) >= method.goal
+        board = drop(after, game.spawns, game.seed)
+    end = method.bonus if is_won else np.float32(0)
+    learn_afters(start, learned, moves, end, net, sums, method, game)
+    return moves, score, largest(board)
+
+
+@njit(cache=True, nogil=True)
+def mean_over_drops(after: Any, spawns: Spawns, net: Network) -> float:
+    """Mean value of the before-states that a drop may lead to."""
+    total, cells = np.float32(0), np.float32(0)
+    rare = np.float32(spawns.rare_chance)
+    free = empties(after)
+    while free != Word(0):
+        bit = lowest_bit_index(free)
+        find_places(drop_at(after, bit, spawns.common), 0, net)
+        find_places(drop_at(after, bit, spawns.rare), 1, net)
+        total += (np.float32(1) - rare) * sum_of_places(0, net) + rare * sum_of_places(1, net)
+        cells += np.float32(1)
+        free &= free - ONE
+    return total / cells
+
+
+@njit(cache=True, nogil=True)
+def play_befores(start: Any, net: Network, sums: Any, method: Method, game: Game) -> tuple[int, int, int]:
+    """Plays a game by the values of before-states and learns from it, the lab's way: moves, points, largest."""
+    board, moves, score = start, 0, 0
+    while moves < game.most_moves:
+        best, best_worth, best_after, best_points = -1, np.float32(0), board, 0
+        for direction in range(4):
+            after, points = slide(board, direction, game.slides)
+            if after != board:
+                worth = np.float32(points) + mean_over_drops(after, game.spawns, net)
+                if best < 0 or worth > best_worth:
+                    best, best_worth, best_after, best_points = direction, worth, after, points
+        if best < 0:
+            break
+        store(game.path, moves, board)
+        game.points[moves] = best_points
+        score += best_points
+        moves += 1
+        board = drop(best_after, game.spawns, game.seed)
+    target = np.float32(0)
+    for t in range(moves - 1, -1, -1):
+        find_places(load(game.path, t, start), 0, net)
+        target = game.points[t] + target
+        target = update(0, net, sums, target - sum_of_places(0, net), method)
+    return moves, score, largest(board)
+
+
+@njit(cache=True, nogil=True)
+def train(
+    games: int,
+    empty: Any,
+    rows: Rows,
+    spawns: Spawns,
+    weights: Weights,
+    sums: Weights,
+    shape: Shape,
+    method: Method,
+    desk: Desk,
+    results: NDArray[np.int64],
+) -> int:
+    """Plays games and learns from each. Fills `results` (games, 3) with points, moves and largest index of each game;
+    gives all moves, those of restarted games included.
+    """
+    net, game, sums_at = network_of(weights, shape, desk.room), game_of(desk, rows, spawns), pointer_to(sums)
+    all_moves = 0
+    for i in range(games):
+        board = drop(drop(empty, spawns, game.seed), spawns, game.seed)
+        if method.on_befores:
+            moves, score, most = play_befores(board, net, sums_at, method, game)
+        else:
+            moves, score, most = play_afters(board, net, sums_at, method, game)
+        results[i, 0], results[i, 1], results[i, 2] = score, moves, most
+        all_moves += moves
+        while (
+            not method.on_befores
+            and method.restart_moves > 0
+            and moves >= method.restart_moves
+            and (method.goal == 0 or most < method.goal)
+        ):
+            board = drop(load(game.path, moves // 2, empty), spawns, game.seed)
+            moves, score, most = play_afters(board, net, sums_at, method, game)
+            all_moves += moves
+    return all_moves

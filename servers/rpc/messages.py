@@ -1,0 +1,190 @@
+"""Between the engines' plain values and the schema's messages. Translates; decides nothing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from plyd.engines.core.engine import Answers, Capability, Engine, Model
+from plyd.engines.core.errors import BadLimit, EngineError
+from plyd.engines.core.options import Option
+from plyd.engines.core.rules import Outcome, Side
+from plyd.engines.core.search import (
+    Clock,
+    ExpectedPoints,
+    Limits,
+    Line,
+    Proven,
+    Report,
+    Result,
+    Score,
+    StopReason,
+    WinProbability,
+)
+from plyd.servers.search.game_record import Record, at, find_engine
+from plyd.v1 import engine_pb2, position_pb2, search_pb2
+
+MAX_LINES = 1000
+NO_LIMITS = Limits()
+
+SIDES = {side: position_pb2.Side.Value(f"SIDE_{side.name}") for side in Side}
+OUTCOMES = {outcome: position_pb2.Outcome.Value(f"OUTCOME_{outcome.name}") for outcome in Outcome}
+RESULTS = {result: search_pb2.Result.Value(f"RESULT_{result.name}") for result in Result}
+STOP_REASONS = {reason: search_pb2.StopReason.Value(f"STOP_REASON_{reason.name}") for reason in StopReason}
+CAPABILITIES = {c: engine_pb2.Capability.Value(f"CAPABILITY_{c.name}") for c in Capability}
+OPTION_TYPES = {
+    bool: engine_pb2.OPTION_TYPE_BOOLEAN,
+    int: engine_pb2.OPTION_TYPE_INTEGER,
+    float: engine_pb2.OPTION_TYPE_NUMBER,
+    str: engine_pb2.OPTION_TYPE_CHOICE,
+}
+
+
+def read_record(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
+    """The game that a request's position tells of."""
+    try:
+        return Record(find_engine(engines, position.game), position.variant, position.start, position.moves)
+    except EngineError as error:
+        raise at(f"position.{error.field}", error) from None
+
+
+def read_limits(request: engine_pb2.SearchRequest | engine_pb2.AnalyzeRequest | engine_pb2.GoCommand) -> Limits:
+    """The limits, and the number of lines, that a request asks for."""
+    if not request.HasField("limits") and not request.HasField("max_lines"):
+        return NO_LIMITS
+    message, max_lines = request.limits, request.max_lines if request.HasField("max_lines") else None
+    for name in ("nodes", "depth"):
+        if message.HasField(name) and getattr(message, name) < 1:
+            raise at(f"limits.{name}", BadLimit(f"limits.{name} is 0; allowed is 1 or more"))
+    if max_lines is not None and not 1 <= max_lines <= MAX_LINES:
+        raise at("max_lines", BadLimit(f"max_lines is {max_lines}; allowed is 1 to {MAX_LINES}"))
+    clock = None
+    if message.HasField("clock"):
+        to_go = message.clock.moves_to_go if message.clock.HasField("moves_to_go") else None
+        if to_go == 0:
+            name = "limits.clock.moves_to_go"
+            raise at(name, BadLimit(f"{name} is 0; allowed is 1 or more"))
+        clock = Clock(message.clock.remaining_ms / 1000, message.clock.increment_ms / 1000, to_go)
+    return Limits(
+        max_seconds=message.move_time_ms / 1000 if message.HasField("move_time_ms") else None,
+        clock=clock,
+        max_nodes=min(message.nodes, 2**62) if message.HasField("nodes") else None,
+        max_depth=message.depth if message.HasField("depth") else None,
+        max_lines=max_lines or 1,
+    )
+
+
+def report_message(report: Report, waited_seconds: float) -> search_pb2.Report:
+    """A report for the wire."""
+    return search_pb2.Report(
+        final=report.final,
+        move=report.move,
+        score=score_message(report.score),
+        lines=map(line_message, report.lines),
+        nodes=report.nodes,
+        depth=report.depth,
+        elapsed_us=round(report.seconds * 1e6),
+        waited_us=round(waited_seconds * 1e6),
+        stop_reason=STOP_REASONS[report.stop_reason] if report.stop_reason else search_pb2.STOP_REASON_UNSPECIFIED,
+    )
+
+
+def score_message(score: Score) -> search_pb2.Score:
+    """A score for the wire."""
+    message = search_pb2.Score(point_of_view=SIDES[score.point_of_view], exact=score.exact)
+    match score.value:
+        case ExpectedPoints(points):
+            message.expected_points = points
+        case WinProbability(probability):
+            message.win_probability = probability
+        case Proven(result, plies):
+            message.proven.CopyFrom(search_pb2.ProvenResult(result=RESULTS[result], plies=plies))
+        case _:
+            message.unreachable.SetInParent()
+    return message
+
+
+def line_message(line: Line) -> search_pb2.Line:
+    """A line of play for the wire."""
+    return search_pb2.Line(
+        moves=line.moves,
+        score=score_message(line.score),
+        visits=line.visits,
+        depth=line.depth,
+        probability=line.probability,
+        prior=line.prior,
+    )
+
+
+def state_message(record: Record) -> position_pb2.State:
+    """Everything the rules say about a game as it stands."""
+    rules, position = record.rules, record.position
+    to_move = rules.to_move(position)
+    board = rules.board(position)
+    return position_pb2.State(
+        position=position_pb2.Position(
+            game=record.engine.card.game, variant=record.variant, start=record.start, moves=record.moves
+        ),
+        text=rules.text(position),
+        to_move=SIDES[to_move] if to_move else position_pb2.SIDE_UNSPECIFIED,
+        outcome=OUTCOMES[rules.outcome(position)],
+        legal_moves=[
+            position_pb2.LegalMove(move=move.text, cell=move.cell, probability=move.probability)
+            for move in rules.legal_moves(position)
+        ],
+        points=record.points,
+        board=position_pb2.Board(rows=board.rows, columns=board.columns, cells=board.cells),
+        picture=rules.picture(position),
+    )
+
+
+def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
+    """Who answers for a game."""
+    card = engine.card
+    return engine_pb2.EngineInfo(
+        game=card.game,
+        title=card.title,
+        summary=card.summary,
+        variants=[
+            engine_pb2.Variant(name=name, summary=rules.summary, model=model_message(card.models.get(name)))
+            for name, rules in engine.variants.items()
+        ],
+        position_notation=card.position_notation,
+        position_examples=card.position_examples,
+        move_notation=card.move_notation,
+        move_examples=card.move_examples,
+        node_meaning=card.node_meaning,
+        board_limits=engine_pb2.BoardLimits(
+            min_rows=card.min_rows, max_rows=card.max_rows, min_columns=card.min_columns, max_columns=card.max_columns
+        ),
+        options=map(option_message, card.options),
+        capabilities=sorted(CAPABILITIES[c] for c in card.capabilities),
+        model=model_message(card.models.get(next(iter(engine.variants)))),
+    )
+
+
+def model_message(model: Model | None) -> engine_pb2.Model | None:
+    """Learned weights, if there are any."""
+    return engine_pb2.Model(name=model.name, sha256=model.sha256) if model else None
+
+
+def option_message(option: Option) -> engine_pb2.Option:
+    """One option of an engine."""
+    default: Any = option.default
+    return engine_pb2.Option(
+        name=option.name,
+        summary=option.summary,
+        type=OPTION_TYPES[type(default)],
+        default_value=str(default).lower() if isinstance(default, bool) else str(default),
+        minimum=option.minimum,
+        maximum=option.maximum,
+        choices=option.choices,
+    )
+
+
+def answers_message(answers: Answers) -> engine_pb2.EvaluateResponse:
+    """The values of a batch."""
+    return engine_pb2.EvaluateResponse(
+        values=answers.values.tolist(),
+        moves=answers.moves,
+        text=answers.text,
+        errors=[engine_pb2.LineError(line=e.line, answer=e.answer, message=e.message) for e in answers.errors],
+    )

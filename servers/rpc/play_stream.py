@@ -1,0 +1,135 @@
+"""The Play stream: commands in, replies out, at most one search at a time."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+
+from plyd.engines.core.errors import BadCommand, EngineError, Overloaded
+from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.search import Limits
+from plyd.servers.access.quotas import Client
+from plyd.servers.rpc.call import note
+from plyd.servers.rpc.messages import read_limits, read_record, report_message, state_message
+from plyd.servers.rpc.status import status_code, status_message
+from plyd.servers.runtime import Runtime
+from plyd.servers.search.scheduler import Priority
+from plyd.servers.search.session import Session
+from plyd.v1 import engine_pb2, position_pb2
+
+log = logging.getLogger("plyd.play")
+
+COMMANDS = "new_game, moves, take_back, go or stop"
+
+
+class Conversation:
+    """One game on one stream. Every command gets exactly one final reply, in the order of the commands."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        client: Client,
+        send: Callable[[engine_pb2.PlayResponse], Awaitable[None]],
+        time_remaining: Callable[[], float | None],
+    ) -> None:
+        self._runtime = runtime
+        self._client = client
+        self._send = send
+        self._time_remaining = time_remaining
+        self._session: Session | None = None
+        self._search: asyncio.Task[None] | None = None
+        self._stop = Stop()
+        self._has_limits = False
+
+    async def obey(self, request: engine_pb2.PlayRequest) -> None:
+        """Carry out one command and reply to it; a search replies later by itself."""
+        await self.halt()
+        try:
+            if request.WhichOneof("command") == "go":
+                self._go(request)
+            else:
+                state = await asyncio.to_thread(self._change, request)  # a long game takes a while to play through
+                await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
+        except EngineError as error:
+            await self._refuse(request.id, error)
+
+    async def halt(self) -> None:
+        """End the search that runs, if one does, and see its final report off."""
+        self._stop.set()
+        self._runtime.searches.hurry(self._stop)
+        await self.finish()
+
+    async def finish(self) -> None:
+        """Wait for the search that runs to end; one that has no limits is stopped."""
+        if not self._has_limits:
+            self._stop.set()
+            self._runtime.searches.hurry(self._stop)
+        if self._search:
+            await self._search
+            self._search = None
+
+    def leave(self) -> None:
+        """The caller is gone: give up the search without a word."""
+        if self._search:
+            self._search.cancel()
+        self._end_session()
+
+    def _end_session(self) -> None:
+        if self._session:
+            self._session.close()
+            self._session = None
+
+    def _change(self, request: engine_pb2.PlayRequest) -> position_pb2.State:
+        """Do what the command says to the game; the game as it stands then."""
+        command = request.WhichOneof("command")
+        if command is None:
+            raise BadCommand(f"a request without a command; commands are {COMMANDS}")
+        if command == "new_game":
+            record = read_record(self._runtime.engines, request.new_game.position)
+            session = Session(record, request.new_game.options, self._runtime, self._client)
+            self._end_session()
+            self._session = session
+            note(game=record.engine.card.game)
+        record = self._begun(command).record
+        if command == "moves":
+            if not request.moves.moves:
+                raise BadCommand("moves is empty; at least one move is needed")
+            record.play(request.moves.moves)
+        if command == "take_back":
+            record.take_back(request.take_back.plies if request.take_back.HasField("plies") else 1)
+        return state_message(record)
+
+    def _begun(self, command: str) -> Session:
+        """The game's session, if the game has begun."""
+        if self._session is None:
+            raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
+        return self._session
+
+    def _go(self, request: engine_pb2.PlayRequest) -> None:
+        session, go = self._begun("go"), request.go
+        limits = read_limits(go)
+        priority = Priority.PONDER if go.ponder else Priority.NORMAL
+        self._stop = Stop()
+        self._has_limits = limits != Limits(max_lines=limits.max_lines)
+        self._search = asyncio.ensure_future(self._think(session, request.id, limits, priority))
+
+    async def _think(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
+        try:
+            search = session.reports(limits, self._time_remaining(), self._stop, priority)
+            async with aclosing(search) as reports:
+                async for told in reports:
+                    await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*told)))
+        except EngineError as error:
+            await self._refuse(request_id, error)
+        except Exception as error:
+            log.exception("a search failed")
+            await self._refuse(request_id, error)
+
+    async def _refuse(self, request_id: int, error: Exception) -> None:
+        fault = engine_pb2.CommandError(code=status_code(error).value[0], message=status_message(error))
+        if isinstance(error, EngineError):
+            fault.field = error.field
+        if isinstance(error, Overloaded):
+            fault.retry_after_ms = round(error.retry_seconds * 1000)
+            self._runtime.observer.metrics.shed(error.reason)
+        await self._send(engine_pb2.PlayResponse(id=request_id, error=fault))

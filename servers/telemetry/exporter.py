@@ -1,0 +1,181 @@
+"""Prometheus metrics over HTTP: what a daemon has counted, and what its runtime says of itself when asked."""
+
+import http.server
+import platform
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from plyd.engines import __version__
+from plyd.servers.access.addresses import Address, BadAddress, refuse_if_taken
+from plyd.servers.runtime import Runtime
+from plyd.servers.telemetry.metrics import SECONDS, Tally
+
+PATIENCE_SECONDS = 5.0  # for whoever asks to send a request and to read the answer
+
+
+class Exporter:
+    """Answers GET /metrics, and GET /healthz: 200 if ready, else 503. Has threads of its own."""
+
+    def __init__(self, runtime: Runtime, address: Address) -> None:
+        refuse_if_taken(address)
+        registry = CollectorRegistry()
+        registry.register(DaemonCollector(runtime))
+        ProcessCollector(registry=registry)
+        try:
+            self._server = _Server(address, registry, runtime)
+        except OSError as error:
+            raise BadAddress(f"cannot listen on {address}: {error.strerror}") from None
+        self.address = Address(address.host, self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class DaemonCollector(Collector):
+    """The metrics of one daemon as they stand; docs/metrics.md has a line for each."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric."""
+        yield from self._identity()
+        yield from self._calls()
+        yield from self._searches()
+        yield from self._state()
+
+    def _identity(self) -> Iterator[Metric]:
+        yield InfoMetricFamily(
+            "plyd_build", "Version of the daemon.", {"version": __version__, "python": platform.python_version()}
+        )
+        games = InfoMetricFamily("plyd_game", "A game that is served.", labels=["game"])
+        models = InfoMetricFamily(
+            "plyd_model", "The weights that play a variant.", labels=["game", "variant", "model", "sha256"]
+        )
+        for game, engine in self._runtime.engines.items():
+            games.add_metric([game], {})
+            for variant, model in engine.card.models.items():
+                models.add_metric([game, variant, model.name, model.sha256], {})
+        yield games
+        yield models
+
+    def _calls(self) -> Iterator[Metric]:
+        metrics = self._runtime.observer.metrics
+        requests = CounterMetricFamily("plyd_requests", "Calls that ended.", labels=["method", "status", "client"])
+        by_method: dict[str, Tally] = {}
+        for (method, status, client), tally in list(metrics.requests.items()):
+            requests.add_metric([method, status, client], sum(tally.counts))
+            whole = by_method.setdefault(method, Tally(SECONDS))
+            whole.counts = [sum(pair) for pair in zip(whole.counts, tally.counts, strict=True)]
+            whole.total += tally.total
+        yield requests
+        yield _histogram("plyd_request_seconds", "Time from a call's arrival to its end.", by_method, "method")
+        yield _counter("plyd_sheds", "Requests turned away for want of room.", "reason", metrics.sheds)
+
+    def _searches(self) -> Iterator[Metric]:
+        metrics = self._runtime.observer.metrics
+        searches = CounterMetricFamily("plyd_searches", "Searches that ended.", labels=["game", "stop_reason"])
+        for key, count in list(metrics.searches.items()):
+            searches.add_metric(key, count)
+        yield searches
+        yield _counter("plyd_nodes", "Nodes searched.", "game", metrics.nodes)
+        yield _histogram("plyd_search_seconds", "Time of a search in its slot.", metrics.search_seconds, "game")
+        yield _histogram("plyd_queue_wait_seconds", "Time waited for a slot.", metrics.wait_seconds, "game")
+        yield _histogram("plyd_overshoot_seconds", "Time searched after time was up.", metrics.late_seconds, "game")
+        cancelled = self._runtime.searches.cancelled
+        yield _counter("plyd_cancellations", "Searches whose caller left meanwhile.", "state", cancelled)
+
+    def _state(self) -> Iterator[Metric]:
+        it = self._runtime
+        yield GaugeMetricFamily("plyd_ready", "1 if the daemon is SERVING, else 0.", it.is_ready)
+        yield GaugeMetricFamily("plyd_calls", "Calls under way.", it.calls)
+        yield GaugeMetricFamily("plyd_slots", "Searches that may run at once.", it.capacity.slots)
+        yield GaugeMetricFamily("plyd_searches_running", "Searches in their slots.", it.searches.running)
+        yield GaugeMetricFamily("plyd_queue_limit", "Searches that may wait at once.", it.capacity.queue_size)
+        yield GaugeMetricFamily("plyd_searches_waiting", "Searches that wait for a slot.", it.searches.waiting)
+        yield GaugeMetricFamily("plyd_sessions_limit", "Play streams that may be open.", it.capacity.max_sessions)
+        yield GaugeMetricFamily("plyd_sessions", "Play streams that are open.", it.sessions)
+        yield GaugeMetricFamily("plyd_batches_running", "Evaluate batches being answered.", it.evaluations.running)
+        yield GaugeMetricFamily("plyd_batches_waiting", "Evaluate batches that wait.", it.evaluations.waiting)
+
+
+def _counter(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
+    """A counter with one label."""
+    family = CounterMetricFamily(name, text, labels=[label])
+    for value, count in list(counts.items()):
+        family.add_metric([value], count)
+    return family
+
+
+def _histogram(name: str, text: str, tallies: Mapping[str, Tally], label: str) -> Metric:
+    """A histogram with one label."""
+    family = HistogramMetricFamily(name, text, labels=[label])
+    for value, tally in list(tallies.items()):
+        counts = list(accumulate(tally.counts))  # Prometheus wants those at or below each bound
+        bounds = [*map(str, tally.bounds), "+Inf"]
+        family.add_metric([value], list(zip(bounds, counts, strict=True)), tally.total)
+    return family
+
+
+class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    allow_reuse_port = False
+
+    def __init__(self, address: Address, registry: CollectorRegistry, runtime: Runtime) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        self.registry, self.runtime = registry, runtime
+        super().__init__((address.host, address.port), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind, without the look at the name service that http.server takes."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = "plyd", self.server_address[1]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Whoever asked has left; nobody needs to know."""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+    timeout = PATIENCE_SECONDS
+
+    def do_GET(self) -> None:
+        """Answer a GET."""
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            encoder, kind = choose_encoder(self.headers.get("Accept", ""))
+            self._send(200, kind, encoder(self.server.registry))
+        elif path == "/healthz":
+            is_ready = self.server.runtime.is_ready
+            self._send(200 if is_ready else 503, "text/plain", b"SERVING\n" if is_ready else b"NOT_SERVING\n")
+        else:
+            self._send(404, "text/plain", b"there are /metrics and /healthz\n")
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing: Prometheus asks every few seconds."""

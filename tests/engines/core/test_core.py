@@ -1,0 +1,362 @@
+"""What engines share: options, limits, the stop flag, the clock, errors, the registry, the cache of kernels."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numba
+import pytest
+from numba import njit
+
+import plyd.engines
+from plyd.engines import registry
+from plyd.engines.core.engine import Engine
+from plyd.engines.core.errors import BadOption, EngineError, UnknownGame, quoted
+from plyd.engines.core.intrinsics import NEVER, Stop, is_raised, monotonic_ns
+from plyd.engines.core.options import Option, read_options
+from plyd.engines.core.search import SAFETY_SECONDS, Clock, Limits, Report, Score, StopReason, Unreachable
+from tests.patience import SOON
+
+# --- Options ----------------------------------------------------------------------------------------------------------
+
+LAYERS = Option("layers", "", default=3, minimum=1, maximum=10)
+ALPHA = Option("alpha", "", default=0.5, minimum=0.0, maximum=2.0)
+NOISE = Option("noise", "", default=False)
+METHOD = Option("method", "", default="exact", choices=("exact", "expectimax"))
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "value"),
+    [
+        (LAYERS, "1", 1),
+        (LAYERS, "7", 7),
+        (LAYERS, "10", 10),
+        (ALPHA, "0", 0.0),
+        (ALPHA, "0.25", 0.25),
+        (ALPHA, "1e-3", 0.001),
+        (ALPHA, "2", 2.0),
+        (NOISE, "true", True),
+        (NOISE, "false", False),
+        (METHOD, "exact", "exact"),
+        (METHOD, "expectimax", "expectimax"),
+    ],
+)
+def test_a_good_option_is_read_with_the_type_of_its_default(option, text, value):
+    read = option.read(text)
+    assert read == value
+    assert type(read) is type(option.default)
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "allowed"),
+    [
+        *((LAYERS, text, "a whole number from 1 to 10") for text in ["0", "11", "-1", "", "3.0", "x", "1e1", "true"]),
+        (LAYERS, "9" * 59, "a whole number from 1 to 10"),
+        *((ALPHA, text, "a number from 0 to 2") for text in ["-0.1", "2.1", "", "x", "nan", "inf", "-inf", "0,5"]),
+        *((NOISE, text, "true or false") for text in ["True", "FALSE", "1", "0", "yes", "", " true"]),
+        *((METHOD, text, "exact or expectimax") for text in ["", "Exact", "exact ", "mcts"]),
+    ],
+)
+def test_a_bad_option_is_quoted_with_what_is_allowed(option, text, allowed):
+    message = f'option {option.name} is "{text}"; allowed is {allowed}'
+    with pytest.raises(BadOption, match=f"^{re.escape(message)}$"):
+        option.read(text)
+
+
+def test_a_number_too_long_to_convert_is_a_bad_option():
+    with pytest.raises(BadOption):
+        LAYERS.read("9" * 5000)
+
+
+def test_options_not_given_have_their_defaults():
+    options = (LAYERS, ALPHA, NOISE, METHOD)
+    assert read_options(options, {}) == {"layers": 3, "alpha": 0.5, "noise": False, "method": "exact"}
+    assert read_options(options, {"layers": "5", "noise": "true"}) == {
+        "layers": 5,
+        "alpha": 0.5,
+        "noise": True,
+        "method": "exact",
+    }
+
+
+def test_an_unknown_option_is_quoted_with_the_known_ones():
+    with pytest.raises(BadOption, match=r'^unknown option "depth"; options are layers, method$'):
+        read_options((LAYERS, METHOD), {"layers": "5", "depth": "5"})
+    with pytest.raises(BadOption, match=r'^unknown option "depth"; options are none$'):
+        read_options((), {"depth": "5"})
+
+
+def test_a_bad_value_among_good_ones_is_a_bad_option():
+    with pytest.raises(BadOption, match='option method is "mcts"'):
+        read_options((LAYERS, METHOD), {"layers": "5", "method": "mcts"})
+
+
+# --- Limits -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clock", "seconds"),
+    [
+        (Clock(60.0), 2.0),  # a thirtieth
+        (Clock(60.0, moves_to_go=10), 6.0),
+        (Clock(60.0, moves_to_go=1), 60.0 - SAFETY_SECONDS),  # never the whole clock
+        (Clock(60.0, increment_seconds=5.0), 2.0 + 4.0),  # and four fifths of the increment
+        (Clock(0.3, increment_seconds=5.0), 0.3 - SAFETY_SECONDS),  # which is not there yet
+        (Clock(SAFETY_SECONDS), 0.0),
+        (Clock(0.01, moves_to_go=1), 0.0),
+        (Clock(0.0), 0.0),
+        (Clock(0.0, increment_seconds=1.0), 0.0),
+        (Clock(-1.0), 0.0),  # a flag that fell
+    ],
+)
+def test_a_clock_gives_its_share(clock, seconds):
+    assert clock.share_seconds() == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds"),
+    [
+        (Limits(), None),
+        (Limits(max_nodes=5, max_depth=5), None),
+        (Limits(max_seconds=3.0), 3.0),
+        (Limits(max_seconds=0.0), 0.0),  # no time is not no limit
+        (Limits(clock=Clock(60.0)), 2.0),
+        (Limits(clock=Clock(0.0)), 0.0),
+        (Limits(max_seconds=3.0, clock=Clock(60.0)), 2.0),
+        (Limits(max_seconds=1.0, clock=Clock(60.0)), 1.0),
+        (Limits(max_seconds=0.0, clock=Clock(60.0)), 0.0),
+    ],
+)
+def test_the_budget_is_the_tighter_of_move_time_and_clock(limits, seconds):
+    assert limits.budget_seconds() == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("max_seconds", "deadline", "within"),
+    [
+        (None, None, None),
+        (3.0, None, 3.0),
+        (None, 2.0, 2.0),
+        (3.0, 2.0, 2.0),
+        (1.0, 2.0, 1.0),
+        (2.0, 2.0, 2.0),
+        (0.0, 2.0, 0.0),
+        (3.0, 0.0, 0.0),
+        (3.0, -1.0, 0.0),  # a deadline that has passed
+        (None, -1.0, 0.0),
+    ],
+)
+def test_limits_within_a_deadline_have_no_more_time_than_that(max_seconds, deadline, within):
+    limits = Limits(max_seconds=max_seconds, clock=Clock(60.0), max_nodes=7, max_depth=8, max_lines=9)
+    expected = Limits(max_seconds=within, clock=Clock(60.0), max_nodes=7, max_depth=8, max_lines=9)
+    assert limits.within(deadline) == expected
+
+
+def test_a_report_is_final_if_it_says_why_the_search_ended():
+    score = Score("anyone", Unreachable())
+    assert not Report(score).final
+    assert all(Report(score, stop_reason=reason).final for reason in StopReason)
+
+
+# --- The machine ------------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True)
+def now():
+    return monotonic_ns()
+
+
+@njit(nogil=True)
+def spin(flag, deadline_ns):
+    """Turns until the flag is raised, and whether it was raised before the deadline."""
+    turns = 0
+    while not is_raised(flag):
+        turns += 1
+        if turns & 1023 == 0 and monotonic_ns() > deadline_ns:
+            return turns, False
+    return turns, True
+
+
+@njit(nogil=True)
+def spin_blindly(flag, most):
+    """The same without a look at the clock: nothing in this loop makes the compiler read the flag again."""
+    turns = 0
+    while turns < most and not is_raised(flag):
+        turns += 1
+    return turns, turns < most
+
+
+def test_a_stop_is_set_once_and_for_all():
+    stop = Stop()
+    assert not stop.is_set()
+    stop.set()
+    assert stop.is_set()
+    stop.set()
+    assert stop.is_set()
+
+
+def test_two_stops_are_two_flags():
+    one, other = Stop(), Stop()
+    one.set()
+    assert not other.is_set()
+
+
+def test_a_kernel_sees_a_flag_set_before_it_begins():
+    stop = Stop()
+    stop.set()
+    assert spin(stop.flag, time.monotonic_ns() + 10**10) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pytest.param(lambda flag: spin(flag, time.monotonic_ns() + 20 * 10**9), id="polling the clock too"),
+        pytest.param(lambda flag: spin_blindly(flag, 2**34), id="polling the flag only"),  # some ten seconds
+    ],
+)
+def test_a_kernel_in_another_thread_sees_the_flag_being_set(kernel):
+    already = Stop()
+    already.set()
+    kernel(already.flag)  # compiles
+    stop, begun, seen = Stop(), threading.Event(), []
+
+    def run():
+        begun.set()
+        seen.append(kernel(stop.flag))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(SOON)
+    time.sleep(0.2)  # the kernel turns without the GIL, or this thread would not come back
+    stop.set()
+    thread.join(SOON)
+    ((turns, raised),) = seen
+    assert raised, "the kernel did not see the flag"
+    assert turns > 0, "the kernel began only after the flag was set"
+
+
+def test_a_kernel_ends_at_its_deadline():
+    began = time.monotonic_ns()
+    _, raised = spin(Stop().flag, began + 20_000_000)
+    assert not raised
+    assert 20_000_000 <= time.monotonic_ns() - began < SOON * 1e9
+
+
+def test_the_kernels_clock_is_pythons():
+    now()
+    for _ in range(100):
+        earlier = time.monotonic_ns()
+        kernels = now()
+        assert earlier <= kernels <= time.monotonic_ns()
+
+
+def test_never_is_centuries_away_and_fits_a_kernels_integer():
+    assert int(NEVER) - time.monotonic_ns() > 100 * 365 * 86400 * 10**9
+    assert int(NEVER) < 2**63
+
+
+# --- Errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", '""'),
+        ("b 1 2", '"b 1 2"'),
+        ("x" * 60, '"' + "x" * 60 + '"'),
+        ("x" * 61, '"' + "x" * 60 + '..."'),
+        ("é 五", '"é 五"'),
+        ("a\nb", r'"a\nb"'),
+        ("\x1b[31mred", r'"\x1b[31mred"'),
+        ("\0", r'"\x00"'),
+        ("\u202eabc", r'"\u202eabc"'),  # would turn the writing direction round
+        ("\ud800", r'"\ud800"'),  # half a character, which no terminal can encode
+        ("\t\r", r'"\t\r"'),
+    ],
+)
+def test_a_quoted_text_cannot_spoil_a_terminal(text, shown):
+    assert quoted(text) == shown
+    assert quoted(text).isprintable()
+
+
+def test_a_quoted_text_is_cut_where_asked():
+    assert quoted("abcdef", longest=3) == '"abc..."'
+    assert quoted("abcdef", longest=6) == '"abcdef"'
+
+
+# --- The registry -----------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_game_is_quoted_with_the_known_ones():
+    with pytest.raises(UnknownGame, match=r'^unknown game "go\\n"; games are .*2584-2x3') as caught:
+        registry.load("go\n")
+    assert isinstance(caught.value, EngineError)
+
+
+@pytest.mark.parametrize("game", registry.ENGINES)
+def test_each_game_loads_an_engine_of_that_game(game):
+    engine = registry.load(game)
+    assert isinstance(engine, Engine)
+    assert engine.card.game == game
+
+
+# --- The cache of compiled kernels ------------------------------------------------------------------------------------
+
+SHOW_CACHE = "import os, sys, plyd.engines; print(os.environ['NUMBA_CACHE_DIR'], 'numba' in sys.modules)"
+
+
+def cache_of_a_new_process(tmp_path, **extra):
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path), **extra}
+    shown = subprocess.run(
+        [sys.executable, "-c", SHOW_CACHE], env=environment, capture_output=True, text=True, check=True
+    )
+    return shown.stdout.split()
+
+
+def test_importing_engines_decides_where_kernels_are_cached_before_numba_looks(tmp_path):
+    folder, numba_was_there = cache_of_a_new_process(tmp_path)
+    assert Path(folder).parent == tmp_path / "plyd" / "kernels"
+    assert re.fullmatch("[0-9a-f]{16}", Path(folder).name)
+    assert numba_was_there == "False"
+
+
+def test_a_folder_chosen_by_the_user_is_kept(tmp_path):
+    assert cache_of_a_new_process(tmp_path, NUMBA_CACHE_DIR="/elsewhere") == ["/elsewhere", "False"]
+
+
+def test_numba_uses_the_folder():
+    assert os.environ["NUMBA_CACHE_DIR"] == numba.config.CACHE_DIR
+
+
+def test_the_folders_name_changes_with_any_byte_of_any_source(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/elsewhere")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    package, kernel = tmp_path / "engines" / "__init__.py", tmp_path / "engines" / "game" / "kernel.py"
+    kernel.parent.mkdir(parents=True)
+    package.write_bytes(Path(plyd.engines.__file__).read_bytes())
+    kernel.write_text("ANSWER = 42\n")
+    spec = importlib.util.spec_from_file_location("copied_engines", package)
+    copied = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copied)
+
+    first = copied.kernel_cache()
+    assert copied.kernel_cache() == first
+    kernel.write_text("ANSWER = 43\n")
+    assert copied.kernel_cache() != first
+    kernel.write_text("ANSWER = 42\n")
+    assert copied.kernel_cache() == first
+    package.write_bytes(package.read_bytes() + b"\n")
+    assert copied.kernel_cache() != first
+
+
+def test_without_a_home_to_write_to_kernels_go_to_a_folder_of_their_own(tmp_path):
+    (tmp_path / "file").touch()
+    folder, _ = cache_of_a_new_process(tmp_path / "file", TMPDIR=str(tmp_path))
+    assert Path(folder).parent == tmp_path
+    assert not Path(folder).exists()  # it went with its process

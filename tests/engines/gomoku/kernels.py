@@ -1,0 +1,130 @@
+"""Entries to kernels of Gomoku that have none of their own, for tests: arrays in, arrays out."""
+
+import functools
+
+import numpy as np
+from numba import njit
+
+from plyd.engines.gomoku.board.board import O, X, empty_board, list_near, list_of, place_of, play, set_up, undo, view
+from plyd.engines.gomoku.board.evaluation import Weights
+from plyd.engines.gomoku.board.patterns import A_THREE, COMBINATIONS, KINDS
+from plyd.engines.gomoku.board.threats import (
+    NODES,
+    PLIES,
+    answer_to,
+    begin,
+    chase_fours,
+    chase_view,
+    leave,
+    leave_proof,
+    list_answers,
+    proof_view,
+)
+
+COLOURS = {"x": X, "o": O}
+CHANGING = ("stone", "lines", "code", "combo", "sets", "many", "sums", "state")
+
+
+@njit(cache=True)
+def put_stone(board, point, colour):
+    """Put a stone on a board."""
+    play(view(board), point, colour)
+
+
+@njit(cache=True)
+def take_stone(board, point):
+    """Take a stone off a board."""
+    undo(view(board), point)
+
+
+@njit(cache=True)
+def chase_on(board, chase, attacker, nodes, is_new):
+    """A slice of a chase of fours: what it found. The board is left as the chase has it."""
+    v, c = view(board), chase_view(chase)
+    if is_new:
+        begin(c)
+    return chase_fours(v, c, attacker, nodes)
+
+
+@njit(cache=True)
+def leave_chase(board, chase):
+    leave(view(board), chase_view(chase))
+
+
+@njit(cache=True)
+def leave_proving(board, proof):
+    leave_proof(view(board), proof_view(proof))
+
+
+@njit(cache=True)
+def answer_on(board, move, attacker):
+    """What `answer_to` says."""
+    return answer_to(view(board), move, attacker)
+
+
+@njit(cache=True)
+def answers_on(board, attacker, marks):
+    """What `list_answers` lists."""
+    into = np.zeros(1024, np.int32)
+    count = list_answers(view(board), attacker, marks, into, 0)
+    return into[:count]
+
+
+@njit(cache=True)
+def near_points(board):
+    """What `list_near` lists."""
+    into = np.zeros(1024, np.int32)
+    return into[: list_near(view(board), into, 0)]
+
+
+@njit(cache=True)
+def points_of_kind(board, colour, kind):
+    """What `list_of` lists."""
+    into = np.zeros(1024, np.int32)
+    return into[: list_of(view(board), colour, kind, into, 0)]
+
+
+def board_for(rules, position):
+    """The board of a position. There is one of each size and rule: the next call changes it."""
+    board = _board(position.size, rules.rule)
+    set_up(board, position)
+    return board
+
+
+@functools.cache
+def _board(size, rule):
+    return empty_board(size, rule)
+
+
+def random_weights(seed):
+    """Weights of no meaning, but for nothing: four dead lines and a point with a stone are worth that."""
+    drawn = np.random.default_rng(seed).integers(-500, 500, (2, 2 * (COMBINATIONS + 1)), np.int32)
+    drawn[:, :2] = drawn[:, -2:] = 0
+    return Weights(*drawn)
+
+
+def snapshot(board):
+    """Copies of all that changes on a board, but for the points of no threat, which nobody counts."""
+    arrays = {name: getattr(board, name).copy() for name in CHANGING}
+    arrays["sets"].reshape(2, KINDS, -1)[:, :A_THREE] = 0
+    arrays["many"].reshape(2, KINDS)[:, :A_THREE] = 0
+    return arrays
+
+
+def changes_since(board, before):
+    """The names of a board's arrays that are not as they were when a snapshot was taken."""
+    return [name for name, now in snapshot(board).items() if not np.array_equal(now, before[name])]
+
+
+def points(numbers):
+    """Points by row and column."""
+    return [place_of(int(number)) for number in numbers]
+
+
+def chase_whole(board, chase, colour, nodes=1 << 40):
+    """What a chase of so many nodes finds, the line it found, its length and its nodes; the board is as before."""
+    found = chase_on(board, chase, colour, nodes, True)
+    plies = int(chase.state[PLIES])
+    line = points(chase.line[:plies])
+    leave_chase(board, chase)
+    return found, line, plies, int(chase.state[NODES])

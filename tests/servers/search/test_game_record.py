@@ -1,0 +1,108 @@
+"""A game's record: moves played and taken back, all or none; chance that can be repeated."""
+
+import pytest
+
+from plyd.engines import registry
+from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, UnknownGame
+from plyd.engines.core.rules import Side
+from plyd.servers.search.game_record import MAX_MOVES, Record, find_engine, find_variant
+from tests.servers.fakes import FakeEngine, Sticks, SticksRules
+
+ONE, TWO = Side.PLAYER_ONE, Side.PLAYER_TWO
+
+
+def sticks(start="7 one", moves=()):
+    return Record(FakeEngine(), "", start, moves)
+
+
+def fibonacci(start, moves=()):
+    return Record(registry.load("2584-2x3"), "", start, moves)
+
+
+def test_a_record_begins_at_the_start_and_follows_the_moves():
+    record = sticks("", ["2", "1"])
+    assert (record.start, record.moves, record.position) == ("7 one", ["2", "1"], Sticks(4, ONE))
+
+
+def test_a_start_is_kept_in_the_games_own_words():
+    assert fibonacci("b  2\t1 0 0 00 0").start == "b 2 1 0 0 0 0"
+
+
+def test_points_add_up_and_are_taken_back():
+    record = fibonacci("b 2 1 0 1 1 0", ["left"])  # 2+1=3 above, 1+1=2 below
+    assert record.points == 5
+    record.play(["1@1", "right"])
+    assert record.points == 5
+    record.take_back(3)
+    assert record.points == 0
+
+
+def test_moves_are_played_all_or_none():
+    record = sticks(moves=["1"])
+    with pytest.raises(BadMove, match=r'^move 3: illegal move "9" at "4 one"$'):
+        record.play(["2", "9", "1"])
+    assert (record.moves, record.position) == (["1"], Sticks(6, TWO))
+
+
+def test_moves_are_taken_back_all_or_none():
+    record = sticks(moves=["1", "2"])
+    with pytest.raises(BadCommand, match=r"^cannot take back 3 plies; 2 were played$"):
+        record.take_back(3)
+    assert record.moves == ["1", "2"]
+    record.take_back(0)
+    assert record.position == Sticks(4, ONE)
+    record.take_back(2)
+    assert (record.moves, record.position) == ([], Sticks(7, ONE))
+
+
+def test_a_record_holds_so_many_moves_and_no_more():
+    record = sticks(f"{MAX_MOVES + 10} one", ["1"] * MAX_MOVES)
+    with pytest.raises(BadMove, match=r"^4097 moves; at most 4096 are allowed$"):
+        record.play(["1"])
+    assert len(record.moves) == MAX_MOVES
+    record.take_back(1)
+    record.play(["2"])
+
+
+def test_chance_moves_until_the_player_is_to_move_and_can_be_repeated():
+    one, other = fibonacci(""), fibonacci("")
+    assert one.play_chance(5) == other.play_chance(5) == one.moves
+    assert len(one.moves) == 2
+    assert one.rules.to_move(one.position) is ONE
+    assert one.play_chance(5) == []
+
+
+def test_chance_follows_its_odds():
+    drops = [fibonacci("a 2 3 4 5 6 0").play_chance(seed)[0] for seed in range(1000)]
+    assert set(drops) == {"1@5", "2@5"}
+    assert 850 < drops.count("1@5") < 950  # 0.9; the seeds are fixed, so the count is too
+
+
+def test_chance_has_no_part_in_a_game_of_two():
+    assert sticks().play_chance(None) == []
+
+
+def test_an_engine_is_found_by_name_or_by_being_the_only_one():
+    one, other = FakeEngine("one"), FakeEngine("other")
+    assert find_engine({"one": one}, "") is one
+    assert find_engine({"one": one, "other": other}, "other") is other
+    with pytest.raises(UnknownGame, match=r"^no game named; served here: one, other$"):
+        find_engine({"one": one, "other": other}, "")
+    with pytest.raises(UnknownGame, match=r'^unknown game "third"; served here: one$'):
+        find_engine({"one": one}, "third")
+
+
+def test_a_variant_is_found_by_name_or_by_being_the_first():
+    engine = FakeEngine()
+    assert find_variant(engine, "") == "normal"
+    assert find_variant(engine, "greedy") == "greedy"
+    with pytest.raises(BadPosition, match=r'^unknown variant "x" of sticks; variants are normal, greedy$') as error:
+        find_variant(engine, "x")
+    assert error.value.field == "variant"
+
+
+def test_the_fake_game_keeps_the_rulebooks_promise():
+    rules = SticksRules("", 2)
+    for left in range(8):
+        for side in (ONE, TWO):
+            assert rules.parse(rules.text(Sticks(left, side))) == Sticks(left, side)

@@ -1,0 +1,163 @@
+"""The log: one JSON object a line, or lines for people."""
+
+import io
+import json
+import logging
+import os
+import re
+import sys
+
+import pytest
+
+from plyd.servers.telemetry import log
+from plyd.servers.telemetry.log import Call, HumanFormatter, JsonFormatter, Pipe
+
+CALL = Call(7.0079, "Search", "OK", 0.00125, "unix:", {"game": "sticks"})
+FACTS = {"method": "Search", "status": "OK", "ms": 1.25, "peer": "unix:", "game": "sticks"}
+
+
+def record(message="hello", level=logging.INFO, name="plyd.daemon", fault=None, **more):
+    made = logging.LogRecord(name, level, "file.py", 1, message, (), fault)
+    vars(made).update(more)
+    return made
+
+
+def of_calls(*calls):
+    return record("requests", name="plyd.request", calls=list(calls))
+
+
+def fault():
+    try:
+        raise ValueError("bad\nluck")
+    except ValueError:
+        return sys.exc_info()
+
+
+def test_json_has_the_facts_on_one_line():
+    line = JsonFormatter().format(record(facts=FACTS))
+    assert "\n" not in line
+    parsed = json.loads(line)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", parsed.pop("time"))
+    assert parsed == {"level": "info", "logger": "plyd.daemon", "message": "hello", **FACTS}
+
+
+def test_json_has_a_line_for_each_call_with_its_own_time():
+    lines = JsonFormatter().format(of_calls(CALL, CALL._replace(ended=8.5, status="INTERNAL"))).splitlines()
+    first, second = map(json.loads, lines)
+    same = {"level": "info", "logger": "plyd.request", "message": "request", **FACTS}
+    assert first == {"time": "1970-01-01T00:00:07.007Z", **same}
+    assert second == {"time": "1970-01-01T00:00:08.500Z", **same, "status": "INTERNAL"}
+
+
+def test_json_is_in_universal_time():
+    assert json.loads(JsonFormatter().format(record(created=0.0079)))["time"] == "1970-01-01T00:00:00.007Z"
+
+
+def test_json_keeps_a_traceback_on_the_line():
+    line = JsonFormatter().format(record("it failed", logging.ERROR, fault=fault()))
+    assert "\n" not in line
+    parsed = json.loads(line)
+    assert (parsed["level"], parsed["message"]) == ("error", "it failed")
+    assert parsed["traceback"].startswith("Traceback")
+    assert "ValueError: bad\nluck" in parsed["traceback"]
+
+
+def test_json_writes_whatever_it_is_given():
+    odd = {"error": 'line\nbreak "quoted" \N{SNOWMAN}', "thing": object()}
+    line = JsonFormatter().format(record(facts=odd))
+    assert "\n" not in line
+    assert json.loads(line)["error"] == odd["error"]
+
+
+def test_people_read_what_happened_first():
+    one, other = HumanFormatter().format(of_calls(CALL, CALL._replace(method="Apply"))).splitlines()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d Search OK 1\.2 ms peer=unix: game=sticks", one)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d Apply OK 1\.2 ms peer=unix: game=sticks", other)
+
+
+def test_a_pipe_that_fills_takes_whole_lines_or_none():
+    reads, writes = os.pipe()
+    pipe = Pipe(f"/proc/self/fd/{writes}")
+    lines = "".join(f"{number} {'x' * 300}\n" for number in range(64))
+    for _ in range(10):  # more than a pipe holds
+        pipe.write(lines)
+    os.set_blocking(reads, False)
+    taken = os.read(reads, 1 << 20).decode()
+    assert taken.startswith(lines)
+    assert taken.endswith("\n")
+    assert set(taken.splitlines()) == set(lines.splitlines())
+    pipe.write("and again\n")
+    assert os.read(reads, 100) == b"and again\n"
+    os.close(reads)
+    os.close(writes)
+
+
+@pytest.mark.parametrize(
+    ("level", "ending"),
+    [(logging.INFO, " hello"), (logging.WARNING, " warning: hello"), (logging.ERROR, " error: hello")],
+)
+def test_people_are_told_the_level_if_it_matters(level, ending):
+    assert re.fullmatch(r"\d\d:\d\d:\d\d" + ending, HumanFormatter().format(record("hello", level, "plyd.daemon")))
+
+
+def test_people_see_a_traceback_below():
+    first, *rest = HumanFormatter().format(record("it failed", logging.ERROR, fault=fault())).splitlines()
+    assert first.endswith("error: it failed")
+    assert rest[0].startswith("Traceback")
+    assert rest[-2:] == ["ValueError: bad", "luck"]
+
+
+class Terminal(io.StringIO):
+    is_terminal = False
+
+    def isatty(self):
+        return self.is_terminal
+
+
+@pytest.fixture
+def set_up(monkeypatch, keep_loggers):
+    """Sets the log up and gives what it writes to."""
+
+    def set_up(*arguments, is_terminal=False):
+        stderr = Terminal()
+        stderr.is_terminal = is_terminal
+        monkeypatch.setattr(sys, "stderr", stderr)
+        log.set_up(*arguments)
+        return stderr
+
+    return set_up
+
+
+@pytest.mark.parametrize(
+    ("form", "is_terminal", "is_json"),
+    [
+        ("auto", True, False),
+        ("auto", False, True),
+        ("human", False, False),
+        ("human", True, False),
+        ("json", True, True),
+        ("json", False, True),
+    ],
+)
+def test_auto_is_for_people_on_a_terminal_and_json_otherwise(set_up, form, is_terminal, is_json):
+    stderr = set_up("info", form, is_terminal=is_terminal)
+    logging.getLogger("plyd.daemon").info("hello")
+    [line] = stderr.getvalue().splitlines()
+    assert line.startswith("{") is is_json
+    assert "hello" in line
+
+
+def test_the_level_decides_what_is_written(set_up):
+    stderr = set_up("warning", "human")
+    logging.getLogger("plyd.daemon").info("quiet")
+    logging.getLogger("plyd.daemon").warning("loud")
+    assert "quiet" not in stderr.getvalue()
+    assert "loud" in stderr.getvalue()
+
+
+def test_what_others_complain_about_comes_in_the_same_form(set_up):
+    stderr = set_up("info", "json")
+    logging.getLogger("grpc._cython.cygrpc").error("no message", exc_info=fault())
+    logging.getLogger("asyncio").info("chatter")
+    [line] = stderr.getvalue().splitlines()
+    assert json.loads(line)["logger"] == "grpc._cython.cygrpc"
