@@ -6,10 +6,10 @@ before-states of larger sums only, and before-states on after-states of the same
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, monotonic_ns
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.batch.lines import LETTER_B
 from plyd.engines.tiles_2584_2x3.tables import BASE, ROWS, Slides
 

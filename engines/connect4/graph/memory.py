@@ -7,10 +7,10 @@ where much memory comes and goes with every search, the system now and then take
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, take_number
+from plyd.engines.core.kernel_cache import njit
 
 NONE = 0  # the node that is none; nothing is kept there
 PROBES = 32  # slots of the index that a key may be in, from its own on

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
     MARGIN,
     NOBODY,

@@ -10,10 +10,10 @@ The stack is in arrays, so a search ends after so many nodes, or at its time, wh
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, monotonic_ns, pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
     FREE,
     HASH,

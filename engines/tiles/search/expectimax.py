@@ -16,11 +16,11 @@ tight".
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import (
     ONE,
     Rows,
