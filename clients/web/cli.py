@@ -1,4 +1,4 @@
-"""`plyd web`: the page for people."""
+"""`plyd web`: serve the page."""
 
 import contextlib
 import os
@@ -8,9 +8,9 @@ import threading
 
 import click
 
-FIRST_DAEMON, DAEMONS = 25840, 5  # as `plyd up` has them
+FIRST_DAEMON, DAEMONS = 25840, 5  # the ports of `plyd up`
 DEFAULT_LISTEN = "127.0.0.1:25850"
-LONGEST_MESSAGE = 128 << 10  # bytes, from a page
+MAX_MESSAGE_BYTES = 128 << 10  # from a page
 GRACE_SECONDS = 2
 
 
@@ -66,7 +66,7 @@ def run(
 
     config = uvicorn.Config(
         make_app(targets, names),
-        ws_max_size=LONGEST_MESSAGE,
+        ws_max_size=MAX_MESSAGE_BYTES,
         ws_ping_interval=20.0,
         ws_ping_timeout=20.0,
         ws_per_message_deflate=False,  # on loopback it costs more than it saves

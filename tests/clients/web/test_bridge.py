@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from plyd.clients.web.app import make_app
-from plyd.clients.web.cli import LONGEST_MESSAGE
+from plyd.clients.web.cli import MAX_MESSAGE_BYTES
 from tests.patience import SOON, until
 from tests.ports import free_place
 from tests.servers.daemons import House, OpenDaemon
@@ -37,7 +37,7 @@ class Bridge:
         self.host = f"127.0.0.1:{listener.getsockname()[1]}"
         self.url = f"http://{self.host}"
         config = uvicorn.Config(
-            make_app(targets, names), ws_max_size=LONGEST_MESSAGE, log_level="error", timeout_graceful_shutdown=1
+            make_app(targets, names), ws_max_size=MAX_MESSAGE_BYTES, log_level="error", timeout_graceful_shutdown=1
         )
         self._server = uvicorn.Server(config)
         self._serving = house.begin(self._server.serve(sockets=[listener]))
@@ -353,7 +353,7 @@ def test_a_page_with_too_much_under_way_is_refused_and_recovers(page):
 
 def test_a_message_that_is_too_large_ends_the_socket_and_no_other(bridge, page):
     with Page(bridge) as large:
-        large.socket.send("x" * (LONGEST_MESSAGE + 1))
+        large.socket.send("x" * (MAX_MESSAGE_BYTES + 1))
         with pytest.raises(ConnectionClosed, match="1009"):
             large.hear()
     assert page.ask("apply", position={"game": "sticks"})["state"]
