@@ -24,16 +24,16 @@ PAGES, PAGES_SECONDS = 50, 30.0
 ANSWERS = 200
 MOVES = 20
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-LISTEN_IN = """() => {
+COUNT_REPORTS = """() => {
     const app = window.plyd;
     window.seen = { reports: 0, answers: [] };
-    const take = app.socket.take.bind(app.socket), show = app.show.bind(app);
+    const receive = app.socket.receive.bind(app.socket), show = app.showPosition.bind(app);
     let heard = 0;
-    app.socket.take = (words) => {
-        if (words.report) { seen.reports++; if (words.report.final) heard = performance.now(); }
-        return take(words);
+    app.socket.receive = (message) => {
+        if (message.report) { seen.reports++; if (message.report.final) heard = performance.now(); }
+        return receive(message);
     };
-    app.show = (made) => {
+    app.showPosition = (made) => {
         show(made);
         const from = heard;
         heard = 0;
@@ -172,7 +172,7 @@ def browser_figures(url: str, browser: str) -> Iterator[dict[str, Any]]:
         page = chromium.new_page(viewport={"width": 1280, "height": 860})
         page.goto(url)
         page.wait_for_selector("#board > *")
-        page.evaluate(LISTEN_IN)
+        page.evaluate(COUNT_REPORTS)
         page.check("#adviser")
         page.wait_for_function("() => seen.reports > 2")
         before, began = page.evaluate("() => seen.reports"), time.perf_counter()

@@ -100,9 +100,9 @@ def visit(fleet, chromium):
     assert not strangers
 
 
-HOW_IT_STANDS = """{
-    mover: app.game && app.mover(), isBusy: app.isBusy, isPaused: app.isPaused, searching: app.searching,
-    start: app.game?.start, moves: app.game?.moves, ply: app.game?.ply, isOpen: app.socket.isOpen, turn: app.turn,
+PAGE_STATE = """{
+    mover: app.game && app.mover(), isBusy: app.isBusy, isPaused: app.isPaused, isThinking: app.isThinking,
+    start: app.game?.start, moves: app.game?.moves, ply: app.game?.ply, isOpen: app.socket.isOpen,
     asked: app.socket.lastId, unanswered: [...app.socket.waiting.keys()],
     status: document.getElementById("status").textContent, notice: document.getElementById("notice").textContent,
 }"""
@@ -135,7 +135,7 @@ def eventually(page, claim, **arg):
     try:
         page.wait_for_function(f"(arg) => {{ const app = window.plyd; return {claim}; }}", arg=arg or None, polling=20)
     except StillNot:
-        found = told(page, f"JSON.stringify({HOW_IT_STANDS})")
+        found = told(page, f"JSON.stringify({PAGE_STATE})")
         raise AssertionError(f"still not so: {claim}, {arg}; the page: {found}") from None
 
 

@@ -32,12 +32,12 @@ def test_a_whole_game_of_2x3_by_the_arrow_keys_as_the_adviser_says(visit):
     for _ in range(400):
         eventually(
             page,
-            "app.mover() === 'nobody' || (app.mover() === 'you' && !app.isBusy && app.board.arrows && "
-            "Object.values(app.board.arrows).some(button => button.classList.contains('best')))",
+            "app.mover() === 'nobody' || (app.mover() === 'you' && !app.isBusy && app.view.board.arrows && "
+            "Object.values(app.view.board.arrows).some(button => button.classList.contains('best')))",
         )
         if told(page, "app.mover()") == "nobody":
             break
-        best = told(page, "Object.entries(app.board.arrows).find(([, b]) => b.classList.contains('best'))[0]")
+        best = told(page, "Object.entries(app.view.board.arrows).find(([, b]) => b.classList.contains('best'))[0]")
         worth = page.get_by_role("button", name=f"slide {best}, worth").get_attribute("aria-label")
         assert re.fullmatch(rf"slide {best}, worth [\d,.]+, best", worth)
         ply = told(page, "app.game.ply")
@@ -350,9 +350,11 @@ def test_a_game_that_is_chosen_opens_and_an_undo_is_shown_whatever_comes_meanwhi
     set_up(page, Yellow="You")
     page.locator(".point").nth(3).click()
     eventually(page, "app.game.ply === 1 && !app.isBusy")
-    told(page, "(app.travel(-1), app.moving.then(() => app.drive()), 0)")  # as when the list of games comes anew
+    told(
+        page, "(app.step(-1), Promise.resolve(app.moving?.done).then(() => app.proceed()), 0)"
+    )  # as when the list of games comes anew
     eventually(page, "app.game.ply === 0 && !document.querySelector('[data-stone=x]')")
-    told(page, "(app.choose(app.cards.find(card => card.game === 'gomoku')), app.drive(), 0)")
+    told(page, "(app.choose(app.cards.find(card => card.game === 'gomoku')), app.proceed(), 0)")
     eventually(page, "app.game.game === 'gomoku' && document.body.dataset.game === 'gomoku'")
 
 
@@ -400,7 +402,7 @@ def test_two_engines_with_the_adviser_on_pause_and_go_on_each_with_its_strength(
 def test_a_quick_hand_on_the_slider_ends_where_it_was_left_with_advice_for_that_place(visit):
     page = visit(link="#game=connect4&start=7x6&moves=4.4.4.3.5.2.6")
     page.get_by_label("Adviser").check()
-    page.evaluate("() => { for (const ply of [6, 5, 4, 3, 2, 1, 0, 3]) window.plyd.go(ply); }")
+    page.evaluate("() => { for (const ply of [6, 5, 4, 3, 2, 1, 0, 3]) window.plyd.goTo(ply); }")
     eventually(page, "app.game.ply === 3 && !app.isBusy")
     page.wait_for_selector(".mark.best")
     assert page.locator("[data-stone=x], [data-stone=o]").count() == 3
