@@ -24,6 +24,7 @@ from plyd.clients.web.messages import error_json, parse_export, record_json
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_BYTES = 4 * files.MOST_BYTES  # of a request body: JSON is longer than the file itself
+MAX_DISCARDED_BYTES = 16 * MAX_BYTES
 MAX_CONNECTIONS = 1000
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -160,9 +161,14 @@ async def _import(request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    data = bytearray()
+    """The body of a request. One that is too large is read to its end: otherwise the sender gets a reset, no answer."""
+    data, size = bytearray(), 0
     async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_BYTES:
-            raise InvalidRequest(f"the file is larger than {MAX_BYTES} bytes")
+        size += len(chunk)
+        if size <= MAX_BYTES:
+            data += chunk
+        elif size > MAX_DISCARDED_BYTES:
+            break
+    if size > MAX_BYTES:
+        raise InvalidRequest(f"the file is larger than {MAX_BYTES} bytes")
     return bytes(data)
