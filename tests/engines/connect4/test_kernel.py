@@ -398,7 +398,7 @@ def test_chance_is_fair_to_all_columns_with_room(text):
 def grown_graph(start="7x6", nodes=9000, **options):
     """A searcher after a search: the root's node in its graph."""
     values = read_options(OPTIONS, {"solver": "false"} | options)
-    searcher, position = GraphSearcher(values), RULES.parse(start)
+    searcher, position = GraphSearcher(values, values["memory"]), RULES.parse(start)
     list(searcher.search(position, Limits(max_nodes=nodes), Stop()))
     board = board_array(position)
     out = np.zeros((5, 16), np.uint16)
