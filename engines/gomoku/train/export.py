@@ -16,7 +16,7 @@ from torch import nn
 
 from plyd.engines.gomoku.mcts.inference import KIND, Evaluator
 from plyd.engines.gomoku.mcts.planes import PLANES, VERSION
-from plyd.engines.gomoku.train.network import Block, Network
+from plyd.engines.gomoku.train.network import PolicyValueNetwork, ResidualBlock
 from plyd.models.errors import BadWeights
 from plyd.models.files import write_file
 
@@ -24,7 +24,7 @@ OPSET, IR = 17, 9
 TOLERANCE = 1e-3  # of logits and values, between torch and ONNX Runtime
 
 
-def export(network: Network, path: Path, name: str, manifest: dict[str, Any]) -> str:
+def export(network: PolicyValueNetwork, path: Path, name: str, manifest: dict[str, Any]) -> str:
     """Writes the network for play once it is seen to answer as the trained one; the file's SHA-256."""
     model = onnx_bytes(network)
     difference = largest_difference(network, model)
@@ -44,7 +44,7 @@ def export(network: Network, path: Path, name: str, manifest: dict[str, Any]) ->
     return write_file(path, header, {"onnx": np.frombuffer(model, np.uint8)})
 
 
-def largest_difference(network: Network, model: bytes) -> float:
+def largest_difference(network: PolicyValueNetwork, model: bytes) -> float:
     """The largest difference between the trained network's answers and the exported one's, on boards of any size."""
     chance = np.random.default_rng(1)
     evaluator = Evaluator(model)
@@ -62,13 +62,13 @@ def largest_difference(network: Network, model: bytes) -> float:
     return worst
 
 
-def onnx_bytes(network: Network) -> bytes:
+def onnx_bytes(network: PolicyValueNetwork) -> bytes:
     """The network as an ONNX model: planes uint8 [n, PLANES, size, size] to policy [n, points] and value [n]."""
     graph = _Graph()
     x = graph.add("Cast", ["planes"], to=TensorProto.FLOAT)
     x = graph.relu(graph.conv(x, network.stem, network.stem_norm))
     for block in network.tower:
-        assert isinstance(block, Block)
+        assert isinstance(block, ResidualBlock)
         y = graph.relu(graph.conv(x, block.first, block.first_norm))
         y = graph.conv(y, block.second, block.second_norm)
         x = graph.relu(graph.add("Add", [x, y]))

@@ -17,18 +17,18 @@ from torch import Tensor, nn
 
 from plyd.engines.gomoku.mcts.inference import load_network
 from plyd.engines.gomoku.train.export import TOLERANCE, largest_difference
-from plyd.engines.gomoku.train.network import Block, Network
-from plyd.engines.gomoku.train.replay import Memory
-from plyd.engines.gomoku.train.self_play import Style, self_play
+from plyd.engines.gomoku.train.network import PolicyValueNetwork, ResidualBlock
+from plyd.engines.gomoku.train.replay import ReplayBuffer
+from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file
 
 GAMES, POSITIONS = 6, 512  # of play, that the norms are set by
-QUICK = Style(walks=32, quick_walks=32, full_share=0.0, sizes=(15,))
+QUICK = SelfPlayParams(walks=32, quick_walks=32, full_share=0.0, sizes=(15,))
 Layer = tuple[Any, nn.BatchNorm2d | None]
 
 
-def adopt(network: Network, path: Path) -> str:
+def import_network(network: PolicyValueNetwork, path: Path) -> str:
     """Has a network answer as a file for play does; the file's SHA-256."""
     evaluator, model = load_network(path)
     _, arrays, _ = read_file(path)
@@ -57,11 +57,11 @@ def adopt(network: Network, path: Path) -> str:
     return model.sha256
 
 
-def layers(network: Network) -> Iterator[Layer]:
+def layers(network: PolicyValueNetwork) -> Iterator[Layer]:
     """The layers in the order in which `export` writes them, each with the norm that is folded into it."""
     yield network.stem, network.stem_norm
     for block in network.tower:
-        assert isinstance(block, Block)
+        assert isinstance(block, ResidualBlock)
         yield block.first, block.first_norm
         yield block.second, block.second_norm
     for layer in (network.policy, network.policy_out, network.value, network.value_dense, network.value_out):
@@ -70,7 +70,7 @@ def layers(network: Network) -> Iterator[Layer]:
 
 def positions_of(evaluate: Any) -> NDArray[np.uint8]:
     """Planes of positions from a few quick games."""
-    memory = Memory(1 << 20)
+    memory = ReplayBuffer(1 << 20)
     memory.add(self_play(evaluate, QUICK, seed)[0] for seed in range(GAMES))
     return memory.sample(POSITIONS, np.random.default_rng(1)).planes
 

@@ -17,7 +17,7 @@ HEAD = 16  # channels of the policy's head and of the value's
 DENSE = 32
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions beside a way straight through."""
 
     def __init__(self, channels: int) -> None:
@@ -33,7 +33,7 @@ class Block(nn.Module):
         return torch.relu(x + self.second_norm(self.second(y)))
 
 
-class Network(nn.Module):
+class PolicyValueNetwork(nn.Module):
     """A tower of blocks with two heads."""
 
     def __init__(self, blocks: int, channels: int) -> None:
@@ -41,7 +41,7 @@ class Network(nn.Module):
         self.blocks, self.channels = blocks, channels
         self.stem = nn.Conv2d(PLANES, channels, 3, padding=1, bias=False)
         self.stem_norm = nn.BatchNorm2d(channels)
-        tower = [Block(channels) for _ in range(blocks)]
+        tower = [ResidualBlock(channels) for _ in range(blocks)]
         for block in tower:  # a block begins as its way straight through
             nn.init.zeros_(block.second_norm.weight)
         self.tower = nn.ModuleList(tower)
@@ -63,7 +63,9 @@ class Network(nn.Module):
         return logits, value.squeeze(1)
 
 
-def losses(network: Network, planes: Tensor, policy: Tensor, weight: Tensor, result: Tensor) -> tuple[Tensor, Tensor]:
+def losses(
+    network: PolicyValueNetwork, planes: Tensor, policy: Tensor, weight: Tensor, result: Tensor
+) -> tuple[Tensor, Tensor]:
     """Policy's cross-entropy and value's mean squared error; L2 is the optimiser's weight decay.
 
     `policy` is [B, S * S], adding up to one; `weight` [B] is 0 where it was not searched enough to learn from.

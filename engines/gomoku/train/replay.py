@@ -31,7 +31,7 @@ RULES_IN_FILES = list(Rule)  # a checkpoint has their numbers
 
 
 @dataclass(slots=True)
-class Game:
+class TrainingGame:
     """A game that was played."""
 
     size: int
@@ -46,7 +46,7 @@ class Game:
         return sorted({*range(self.opening, len(self.moves)), *self.policies})
 
 
-def as_line(game: Game) -> str:
+def as_line(game: TrainingGame) -> str:
     """A game as a line of JSON."""
 
     def text(cell: int) -> str:
@@ -61,7 +61,7 @@ def as_line(game: Game) -> str:
     return json.dumps(facts | {"visits": visits})
 
 
-def game_of(line: str) -> Game:
+def game_of(line: str) -> TrainingGame:
     """The game of a line; raises BadWeights if it cannot be read."""
     try:
         facts = json.loads(line)
@@ -75,7 +75,7 @@ def game_of(line: str) -> Game:
             raise ValueError("it plays on a point twice")
         if not (type(opening) is int and 0 <= opening <= len(moves)):
             raise ValueError(f"its opening is {opening!r}; allowed is 0 to {len(moves)}")
-        game = Game(size, moves, int(result), opening, {}, Rule(facts.get("variant", Rule.FREESTYLE)))
+        game = TrainingGame(size, moves, int(result), opening, {}, Rule(facts.get("variant", Rule.FREESTYLE)))
         if "visits" in facts:
             game.policies = {int(ply): _policy(visits, size) for ply, visits in facts["visits"].items()}
         else:
@@ -88,7 +88,7 @@ def game_of(line: str) -> Game:
     return game
 
 
-def read_games(path: Path, start: int = 0) -> tuple[list[Game], int]:
+def read_games(path: Path, start: int = 0) -> tuple[list[TrainingGame], int]:
     """The games of a file, one a line, from a byte on; and the byte to go on from when there are more."""
     games = []
     try:
@@ -129,17 +129,17 @@ class Batch:
     result: NDArray[np.float32]  # (B,): for who is to move
 
 
-class Memory:
+class ReplayBuffer:
     """The latest games, up to a number of positions."""
 
     def __init__(self, positions: int) -> None:
         self.capacity = positions
-        self.games: deque[Game] = deque()
+        self.games: deque[TrainingGame] = deque()
         self.positions = 0
-        self._index: dict[tuple[int, Rule], list[tuple[Game, int]]] | None = None
+        self._index: dict[tuple[int, Rule], list[tuple[TrainingGame, int]]] | None = None
         self._boards: dict[tuple[int, Rule], Board] = {}
 
-    def add(self, games: Iterable[Game]) -> None:
+    def add(self, games: Iterable[TrainingGame]) -> None:
         """Remember games, and forget the oldest if there are too many positions."""
         for game in games:
             self.games.append(game)
@@ -187,7 +187,7 @@ class Memory:
         self.positions = 0
         move, policy, cell, games = 0, 0, 0, []
         for size, result, opening, rule, moves, policies in arrays["games"].tolist():
-            game = Game(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
+            game = TrainingGame(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
             move += moves
             for ply, cells in arrays["plies"][policy : policy + policies].tolist():
                 shares = arrays["shares"][cell : cell + cells].astype(np.float32)
@@ -198,7 +198,7 @@ class Memory:
         self.add(games)
 
 
-def batch_of(board: Board, size: int, chosen: list[tuple[Game, int]], images: NDArray[np.uint8]) -> Batch:
+def batch_of(board: Board, size: int, chosen: list[tuple[TrainingGame, int]], images: NDArray[np.uint8]) -> Batch:
     """Positions, by game and ply, each in an image: planes and policy alike."""
     count = len(chosen)
     plies = np.array([ply for _, ply in chosen], np.int32)

@@ -17,7 +17,7 @@ from plyd.engines.gomoku.board.board import NOBODY, X
 from plyd.engines.gomoku.mcts.growing import Tree, taste_of
 from plyd.engines.gomoku.mcts.inference import Evaluates, load_network
 from plyd.engines.gomoku.mcts.nodes import LOSS, OPEN, WIN
-from plyd.engines.gomoku.train.replay import Game, as_line
+from plyd.engines.gomoku.train.replay import TrainingGame, as_line
 
 NETWORKS_KEPT = 3
 OPENING_TRIES, EVEN = 8, 0.6  # openings that the network finds this uneven are not played
@@ -25,7 +25,7 @@ NEAR = 2  # points from a stone where an opening plays
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class SelfPlayParams:
     """How self-play goes."""
 
     walks: int = 400
@@ -43,13 +43,13 @@ class Style:
     sizes: tuple[int, ...] = (15, 15, 15, 15, 15, 15, 15, 13, 17, 20)
 
 
-def self_play(evaluate: Evaluates, style: Style, seed: int) -> tuple[Game, int]:
+def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[TrainingGame, int]:
     """A game of a network against itself, and the walks it took."""
     chance = np.random.default_rng(seed)
     size = int(chance.choice(style.sizes))
     tree = Tree(evaluate, size, taste=taste_of())
     moves = opening(tree, chance, int(chance.integers(0, style.opening_plies + 1)))
-    game = Game(size, np.zeros(0, np.int16), 0, len(moves))
+    game = TrainingGame(size, np.zeros(0, np.int16), 0, len(moves))
     walks = 0
     while NOBODY in tree.cells:
         is_full = chance.random() < style.full_share
@@ -157,7 +157,7 @@ def work(jobs: Any, answers: Any) -> None:
     for line in jobs:
         job = json.loads(line)
         if job["kind"] == "self-play":
-            style = Style(**job["style"] | {"sizes": tuple(job["style"]["sizes"])})
+            style = SelfPlayParams(**job["style"] | {"sizes": tuple(job["style"]["sizes"])})
             game, walks = self_play(network(job["networks"][0]), style, job["seed"])
             answer = {"kind": "self-play", "game": as_line(game), "walks": walks}
         else:
@@ -168,7 +168,7 @@ def work(jobs: Any, answers: Any) -> None:
         answers.flush()
 
 
-def self_play_job(path: Path, style: Style, seed: int) -> str:
+def self_play_job(path: Path, style: SelfPlayParams, seed: int) -> str:
     """A line that asks for a game of self-play."""
     return json.dumps({"kind": "self-play", "networks": [str(path)], "style": asdict(style), "seed": seed}) + "\n"
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from plyd.clients.cli import main
 from plyd.engines.gomoku.mcts.nodes import MOST_MOVES
-from plyd.engines.gomoku.train.replay import Game, Memory, as_line, game_of, read_games
-from plyd.engines.gomoku.train.self_play import Style, chance_moves, match, self_play
+from plyd.engines.gomoku.train.replay import ReplayBuffer, TrainingGame, as_line, game_of, read_games
+from plyd.engines.gomoku.train.self_play import SelfPlayParams, chance_moves, match, self_play
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
 
@@ -23,12 +23,12 @@ pytest.importorskip("onnx")
 
 from plyd.engines.gomoku.mcts.inference import load_network  # noqa: E402
 from plyd.engines.gomoku.train.export import largest_difference, onnx_bytes  # noqa: E402
-from plyd.engines.gomoku.train.trainer import CHECKPOINT, Plan, Trainer, elo_difference  # noqa: E402
+from plyd.engines.gomoku.train.trainer import CHECKPOINT, GomokuPlan, GomokuTrainer, elo_difference  # noqa: E402
 from tests.patience import LONG, SOON, until  # noqa: E402
 
 LINE = '{"size": 7, "variant": "freestyle", "moves": "d4 c3 d5 c4 d6", "result": 1, "opening": 2}'
-QUICK = Style(walks=12, quick_walks=6, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(5,))
-SMALL = Plan(
+QUICK = SelfPlayParams(walks=12, quick_walks=6, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(5,))
+SMALL = GomokuPlan(
     blocks=1,
     channels=4,
     batch=16,
@@ -112,17 +112,17 @@ def test_a_file_is_read_as_it_grows_and_half_a_line_later(tmp_path):
 
 
 def test_the_memory_forgets_the_oldest_games():
-    memory = Memory(10)
+    memory = ReplayBuffer(10)
     for result in (1, -1, 0, 1):
-        memory.add([Game(7, np.arange(4, dtype=np.int16), result)])
+        memory.add([TrainingGame(7, np.arange(4, dtype=np.int16), result)])
     assert [game.result for game in memory.games] == [0, 1]
     assert memory.positions == 8
 
 
 def test_the_memory_survives_a_checkpoint(games):
-    memory = Memory(1000)
+    memory = ReplayBuffer(1000)
     memory.add(read_games(games)[0])
-    again = Memory(1000)
+    again = ReplayBuffer(1000)
     again.restore(memory.arrays())
     assert again.positions == memory.positions
     one, other = (m.sample(32, np.random.default_rng(2)) for m in (memory, again))
@@ -132,8 +132,8 @@ def test_the_memory_survives_a_checkpoint(games):
 
 
 def test_results_are_for_who_is_to_move():
-    memory = Memory(1000)
-    memory.add([Game(7, np.arange(6, dtype=np.int16), 1)])
+    memory = ReplayBuffer(1000)
+    memory.add([TrainingGame(7, np.arange(6, dtype=np.int16), 1)])
     batch = memory.sample(50, np.random.default_rng(1))
     first_to_move = batch.planes[:, 3, 0, 0] == 1
     assert (batch.result == np.where(first_to_move, 1, -1)).all()
@@ -181,7 +181,7 @@ def test_ratings_follow_elo():
 
 
 def test_a_run_learns_from_others_then_plays_rates_and_publishes(tmp_path, games):
-    trainer = Trainer(SMALL, tmp_path / "run", 1)
+    trainer = GomokuTrainer(SMALL, tmp_path / "run", 1)
     trainer.bootstrap([games])
     trainer.begin("plyd train gomoku", "abc")
     lines = []
@@ -208,29 +208,29 @@ def test_a_run_learns_from_others_then_plays_rates_and_publishes(tmp_path, games
 
 
 def test_a_run_may_begin_with_a_network_for_play(tmp_path):
-    first = Trainer(SMALL, tmp_path / "first", 1)
+    first = GomokuTrainer(SMALL, tmp_path / "first", 1)
     first.ship(tmp_path / "ours.plyd")
-    second = Trainer(replace(SMALL, seed=2), tmp_path / "second", 1)
+    second = GomokuTrainer(replace(SMALL, seed=2), tmp_path / "second", 1)
     assert not same(first.network, second.network)
-    second.adopt(tmp_path / "ours.plyd")
+    second.import_network(tmp_path / "ours.plyd")
     sha256 = second.facts()["adopted"]
     assert sha256 == load_network(tmp_path / "ours.plyd")[1].sha256
     assert largest_difference(second.average, onnx_bytes(first.average)) < 1e-4
     second.save()
-    third = Trainer(SMALL, tmp_path / "second", 1)
+    third = GomokuTrainer(SMALL, tmp_path / "second", 1)
     assert third.resume()
     assert third.progress.adopted == sha256
 
 
 def test_a_resumed_run_is_where_it_was(tmp_path, games):
-    trainer = Trainer(SMALL, tmp_path, 1)
+    trainer = GomokuTrainer(SMALL, tmp_path, 1)
     trainer.bootstrap([games])
     for _ in range(5):
         trainer._step(trainer.teachers)
     trainer.memory.add(read_games(games)[0])
     trainer.progress.bootstrapped = 5
     trainer.save()
-    again = Trainer(SMALL, tmp_path, 1)
+    again = GomokuTrainer(SMALL, tmp_path, 1)
     again.bootstrap([games])
     assert not same(again.network, trainer.network)
     assert again.resume()
@@ -245,10 +245,10 @@ def test_a_resumed_run_is_where_it_was(tmp_path, games):
 
 def test_checkpoints_that_cannot_be_used_are_told(tmp_path):
     path = tmp_path / CHECKPOINT
-    trainer = Trainer(SMALL, tmp_path, 1)
+    trainer = GomokuTrainer(SMALL, tmp_path, 1)
     trainer.save()
     with pytest.raises(BadWeights, match="a network of 1x4, not 1x8"):
-        Trainer(Plan(blocks=1, channels=8), tmp_path, 1).resume()
+        GomokuTrainer(GomokuPlan(blocks=1, channels=8), tmp_path, 1).resume()
     header, arrays, _ = read_file(path)
     write_file(path, header, {name: array for name, array in arrays.items() if name != "weights/stem.weight"})
     with pytest.raises(BadWeights, match="not what a checkpoint should be"):
@@ -262,14 +262,14 @@ def test_checkpoints_that_cannot_be_used_are_told(tmp_path):
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path):
-    first = Trainer(SMALL, tmp_path, 1)
+    first = GomokuTrainer(SMALL, tmp_path, 1)
     first.begin("plyd train gomoku", "abc")
     (tmp_path / "log.jsonl").write_text('{"steps": 5}\n')
     with pytest.raises(BadWeights, match="another process is training"):
-        Trainer(SMALL, tmp_path, 1).begin("plyd train gomoku", "abc")
+        GomokuTrainer(SMALL, tmp_path, 1).begin("plyd train gomoku", "abc")
     assert (tmp_path / "log.jsonl").read_text() == '{"steps": 5}\n'
     del first
-    Trainer(SMALL, tmp_path, 1).begin("plyd train gomoku", "abc")
+    GomokuTrainer(SMALL, tmp_path, 1).begin("plyd train gomoku", "abc")
 
 
 def command(folder, games, *more):
