@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from plyd.models.errors import BadWeights
 
 MAGIC = b"PLYDNET1"
+CHECKPOINT, MANIFEST = "checkpoint.plyd", "manifest.json"  # of a training run's folder
 DTYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"}
 ALIGNMENT = 64  # bytes; the header is padded with spaces so that arrays begin at a multiple of it
 Arrays = dict[str, NDArray[Any]]
@@ -90,6 +91,37 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays, str]:
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadWeights(f"{path} has a header that makes no sense: {type(error).__name__} {error}") from None
     return header, arrays, digest.hexdigest()
+
+
+def kind_of(path: Path) -> str:
+    """The kind that a file's header claims, to choose who reads it: nothing is checked yet. Empty for other files."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                return ""
+            header = json.loads(file.read(int.from_bytes(file.read(4), "little")))
+    except OSError as error:
+        raise BadWeights(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError, MemoryError):
+        header = None
+    return str(header.get("kind")) if isinstance(header, dict) else "damaged file"
+
+
+def manifest_of(run: Path) -> dict[str, Any]:
+    """The manifest of a training run's folder; empty if there is none."""
+    path = run / MANIFEST
+    try:
+        found = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError as error:
+        raise BadWeights(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadWeights(f"{path} is not a manifest: it is no JSON object")
+    return found
+
+
+def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
+    """Writes the manifest of a network beside its file."""
+    file.with_suffix(".json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
 def whole_in(header: Mapping[str, Any], name: str, most: int) -> int:

@@ -31,8 +31,9 @@ from typing import IO, Any, Protocol, TypeVar
 
 from plyd.engines.core.errors import EngineError
 from plyd.models.errors import BadWeights
+from plyd.models.files import CHECKPOINT, MANIFEST, manifest_of
 
-CHECKPOINT, LOG, MANIFEST, LOCK, CURVE = "checkpoint.plyd", "log.jsonl", "manifest.json", "lock", "curve.png"
+LOG, LOCK, CURVE = "log.jsonl", "lock", "curve.png"
 LogLine = dict[str, Any]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -121,8 +122,7 @@ class TrainingRun:
 
     def begin(self, command: str) -> None:
         """Adds a command to the manifest. What is trained from now on is its work."""
-        path = self.folder / MANIFEST
-        self.manifest = json.loads(path.read_text()) if path.exists() else {"commands": []}
+        self.manifest = {"commands": []} | manifest_of(self.folder)
         self._began_with = self.trainer.count
         entry = {"command": command, "revision": revision(), **self.trainer.plan_facts()}
         entry |= {f"from_{self.trainer.unit}": self._began_with}
@@ -268,8 +268,10 @@ def run_options(default_folder: str, save_every: float) -> Callable[[Command], C
 
     positive = click.FloatRange(0, min_open=True)
     options = [
-        click.option("--minutes", type=positive, help="Stop after this time.  [default: no limit]"),
-        click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the random numbers."),
+        click.option("--minutes", type=positive, help="Stop after this many minutes.  [default: no limit]"),
+        click.option(
+            "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random numbers."
+        ),
         click.option("--out", type=click.Path(path_type=Path), help=f"Folder of the run.  [default: {default_folder}]"),
         click.option(
             "--save-every",

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.models.errors import BadWeights
-from plyd.models.files import number_in, read_file, text_in, whole_in, write_file
+from plyd.models.files import CHECKPOINT, number_in, read_file, text_in, whole_in, write_file
 from plyd.models.ntuple.patterns import MOST_INDICES, MOST_WEIGHTS, patterns_of
 
 KIND = "checkpoint"
-NAME = "checkpoint.plyd"
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint of a file, or of a run's folder, checked."""
-    path = path / NAME if path.is_dir() else path
+    path = path / CHECKPOINT if path.is_dir() else path
     header, arrays, _ = read_file(path)
     if header.get("kind") != KIND:
         raise BadWeights(f"{path} is a {header.get('kind')}, not a checkpoint")

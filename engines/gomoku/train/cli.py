@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from plyd.engines.core.training_run import TrainingRun, readable_errors, run_options
-
-START = "start.plyd"  # the network of a folder that `plyd models import` made
+from plyd.models.policy_value import START
 
 
 @click.command(short_help="Train Gomoku's network by self-play.")

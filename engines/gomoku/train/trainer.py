@@ -8,7 +8,6 @@ generation: losses, games, rating. In addition to the files of every run, the fo
     start.plyd        the network that the run starts with, if `plyd models import` made the folder
 """
 
-import json
 import math
 import threading
 import time
@@ -28,10 +27,9 @@ from plyd.engines.gomoku.train.replay import ReplayBuffer, TrainingGame, game_of
 from plyd.engines.gomoku.train.self_play import SelfPlayParams, match_job, self_play_job
 from plyd.engines.gomoku.train.workers import WorkerPool
 from plyd.models.errors import BadWeights
-from plyd.models.files import read_file, write_file
+from plyd.models.files import read_file, write_file, write_manifest
+from plyd.models.policy_value import CHECKPOINT_KIND, NETS
 
-KIND = "gomoku checkpoint"
-NETS = "nets"
 POLL_SECONDS = 0.05
 
 
@@ -200,8 +198,7 @@ class GomokuTrainer:
         """Writes the network for play to a file, and its manifest beside it."""
         trained = self.facts() | {"commands": commands}
         sha256 = export(self.learner.average, file, file.stem, trained)
-        manifest = {"sha256": sha256, "trained": trained, "scores": []}
-        file.with_suffix(".json").write_text(json.dumps(manifest, indent=2) + "\n")
+        write_manifest(file, {"sha256": sha256, "trained": trained, "scores": []})
 
     def _net(self, steps: int) -> Path:
         return self.folder / NETS / f"{steps:06d}.plyd"
@@ -294,8 +291,8 @@ class GomokuTrainer:
     def load(self, path: Path) -> None:
         """Takes up a checkpoint."""
         header, arrays, _ = read_file(path)
-        if header.get("kind") != KIND:
-            raise BadWeights(f"{path} is a {header.get('kind')}, not a {KIND}")
+        if header.get("kind") != CHECKPOINT_KIND:
+            raise BadWeights(f"{path} is a {header.get('kind')}, not a {CHECKPOINT_KIND}")
         found, mine = f"{header.get('blocks')}x{header.get('channels')}", f"{self.plan.blocks}x{self.plan.channels}"
         if found != mine:
             raise BadWeights(f"{path} has a network of {found}, not {mine}; choose another folder")
@@ -313,7 +310,7 @@ class GomokuTrainer:
     def save(self, path: Path) -> None:
         """Writes a checkpoint."""
         arrays = self.learner.arrays() | {f"memory/{name}": array for name, array in self.memory.arrays().items()}
-        header = {"kind": KIND, "game": "gomoku", "blocks": self.plan.blocks, "channels": self.plan.channels}
+        header = {"kind": CHECKPOINT_KIND, "game": "gomoku", "blocks": self.plan.blocks, "channels": self.plan.channels}
         header |= {"progress": asdict(self.progress), "chance": self.rng.bit_generator.state}
         write_file(path, header, arrays)
 

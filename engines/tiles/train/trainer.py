@@ -166,7 +166,7 @@ class TileTrainer:
 
     def describe(self) -> str:
         """The network's size, and the method."""
-        return f"{self.weights.size / 1e6:.1f}M weights, {self.plan.method}"
+        return f"{self.weights.size:,} weights, {self.plan.method}"
 
     def status(self) -> str:
         """Games, and the speed since this command began."""

@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.engines.core.training_run import CHECKPOINT, LOG, MANIFEST, TrainingError, TrainingRun
+from plyd.engines.core.training_run import LOG, TrainingError, TrainingRun
 from plyd.engines.gomoku.mcts.nodes import MOST_MOVES
 from plyd.engines.gomoku.train.replay import ReplayBuffer, TrainingGame, as_line, game_of, read_games
 from plyd.engines.gomoku.train.self_play import SelfPlayParams, chance_moves, match, self_play
 from plyd.models.errors import BadWeights
-from plyd.models.files import read_file, write_file
+from plyd.models.files import CHECKPOINT, MANIFEST, read_file, write_file
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")

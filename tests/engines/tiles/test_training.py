@@ -15,12 +15,13 @@ from numba import njit
 
 from plyd.clients.cli import main
 from plyd.engines.core.intrinsics import pointer_to
-from plyd.engines.core.training_run import CHECKPOINT, LOCK, LOG, MANIFEST, TrainingRun, revision
+from plyd.engines.core.training_run import LOCK, LOG, TrainingRun, revision
 from plyd.engines.tiles.ntuple.network import network_of, room_for, shape_of
 from plyd.engines.tiles.train import trainer
 from plyd.engines.tiles.train.learn import Desk, game_of, play_befores, train
 from plyd.engines.tiles.train.trainer import BATCH, TilePlan, TileTrainer
 from plyd.models.errors import BadWeights
+from plyd.models.files import CHECKPOINT, MANIFEST
 from plyd.models.ntuple.checkpoint import read_checkpoint
 from plyd.models.ntuple.patterns import patterns_of
 from tests.engines.tiles.slow_tiles import GAMES, SlowNetwork, cells_of, legal_slides
@@ -301,7 +302,7 @@ def test_the_command_prints_the_labs_block_and_draws_the_curve(tmp_path, invoke,
     assert all("avg = " in head[1] and "max = " in head[1] and "moves/s" in head[1] for head in heads)
     rows = [line.split("\t")[1:] for line in result.stdout.splitlines() if line[0] == "\t"]
     assert all(len(row) == 3 and row[0].isdigit() and row[1].endswith("%") for row in rows)
-    assert f"{tmp_path}: starts, 0.3M weights, tc" in result.stderr
+    assert f"{tmp_path}: starts, 262,144 weights, tc" in result.stderr
     assert "saved after 100 games (+100)" in result.stderr
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
