@@ -269,9 +269,7 @@ def run_options(default_folder: str, save_every: float) -> Callable[[Command], C
     positive = click.FloatRange(0, min_open=True)
     options = [
         click.option("--minutes", type=positive, help="Stop after this many minutes.  [default: no limit]"),
-        click.option(
-            "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random numbers."
-        ),
+        click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed."),
         click.option("--out", type=click.Path(path_type=Path), help=f"Folder of the run.  [default: {default_folder}]"),
         click.option(
             "--save-every",

@@ -58,7 +58,7 @@ def shelf(tmp_path, run, monkeypatch):
     folder = tmp_path / "models"
     folder.mkdir()
     assert invoke("pack", run, folder / "small.plyd").exit_code == 0
-    monkeypatch.setattr(cli, "__file__", str(folder / "cli.py"))
+    monkeypatch.setattr(cli, "WEIGHTS", folder)
     return folder
 
 
