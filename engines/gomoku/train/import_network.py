@@ -1,7 +1,8 @@
-"""A network for play, taken up again for training: the way back from `export`.
+"""Imports a network for play for further training: the inverse of `export`.
 
-A file for play has its norms folded into the convolutions. Here each norm begins as what undoes itself, by the mean and
-the variance that it sees on positions of play: so the network answers as the file does, and learns on from there.
+A file for play has its batch norms folded into the convolutions. Here each norm is set to the identity plus the bias,
+from the mean and the variance that it sees on positions of self-play. So the network answers as the file does, and can
+be trained further.
 """
 
 from collections.abc import Iterator
@@ -23,13 +24,13 @@ from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file
 
-GAMES, POSITIONS = 6, 512  # of play, that the norms are set by
+GAMES, POSITIONS = 6, 512  # of self-play, to set the norms by
 QUICK = SelfPlayParams(walks=32, quick_walks=32, full_share=0.0, sizes=(15,))
 Layer = tuple[Any, nn.BatchNorm2d | None]
 
 
 def import_network(network: PolicyValueNetwork, path: Path) -> str:
-    """Has a network answer as a file for play does; the file's SHA-256."""
+    """Sets a network's weights so that it answers as a file for play does; the file's SHA-256."""
     evaluator, model = load_network(path)
     _, arrays, _ = read_file(path)
     graph = onnx.load_from_string(arrays["onnx"].tobytes()).graph
@@ -46,14 +47,14 @@ def import_network(network: PolicyValueNetwork, path: Path) -> str:
             if norm is None:
                 layer.bias.copy_(bias)
             else:
-                hooks.append(norm.register_forward_pre_hook(_undoing(bias)))
+                hooks.append(norm.register_forward_pre_hook(_identity_plus(bias)))
         network.eval()
         network(torch.from_numpy(positions_of(evaluator)))
     for hook in hooks:
         hook.remove()
     difference = largest_difference(network, arrays["onnx"].tobytes())
     if not difference <= TOLERANCE:
-        raise BadWeights(f"the network taken from {path} answers otherwise than the file, by {difference:.2g}")
+        raise BadWeights(f"the network imported from {path} differs from the file by {difference:.2g}")
     return model.sha256
 
 
@@ -75,8 +76,8 @@ def positions_of(evaluate: Any) -> NDArray[np.uint8]:
     return memory.sample(POSITIONS, np.random.default_rng(1)).planes
 
 
-def _undoing(bias: Tensor) -> Any:
-    """A hook that sets a norm, by what it is about to see, to add the bias and change nothing else."""
+def _identity_plus(bias: Tensor) -> Any:
+    """A hook that sets a batch norm from its next input, so that it adds the bias and changes nothing else."""
 
     def set_norm(norm: nn.Module, inputs: tuple[Tensor]) -> None:
         assert isinstance(norm, nn.BatchNorm2d)

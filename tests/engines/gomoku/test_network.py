@@ -144,9 +144,9 @@ def test_the_exported_network_answers_as_the_trained_one():
     assert largest_difference(network, onnx_bytes(network)) < 1e-5
 
 
-def test_a_network_exported_wrong_is_told(tmp_path, monkeypatch):
+def test_a_network_exported_wrong_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("plyd.engines.gomoku.train.export.onnx_bytes", lambda network: onnx_bytes(some_network(9)))
-    with pytest.raises(Exception, match="answers otherwise"):
+    with pytest.raises(Exception, match="differs from the trained one"):
         export(some_network(3), tmp_path / "wrong.plyd", "wrong", {})
     assert not (tmp_path / "wrong.plyd").exists()
 
@@ -166,7 +166,7 @@ def test_a_file_for_play_is_read_back_with_its_name_and_checksum(tmp_path):
     assert np.allclose(logits, np.concatenate([one for one, _ in alone]), atol=1e-5)
 
 
-def test_files_that_are_no_network_are_told(tmp_path):
+def test_files_that_are_no_network_are_refused(tmp_path):
     path = tmp_path / "bad.plyd"
     path.write_bytes(b"not weights")
     with pytest.raises(BadModel, match="not a file of weights"):
@@ -187,10 +187,10 @@ def test_files_that_are_no_network_are_told(tmp_path):
         Evaluator(b"")
 
 
-# --- The way back -----------------------------------------------------------------------------------------------------
+# --- Import -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_network_for_play_is_taken_up_again_for_training_as_it_was(tmp_path):
+def test_an_imported_network_answers_as_its_file(tmp_path):
     path, network = tmp_path / "small.plyd", some_network(4)
     sha256 = export(network, path, "small", {})
     again = PolicyValueNetwork(network.blocks, network.channels)
@@ -203,7 +203,7 @@ def test_a_network_for_play_is_taken_up_again_for_training_as_it_was(tmp_path):
         assert (one - other).abs().max() < 0.02 * (1 + one.abs().max())
 
 
-def test_a_network_of_another_shape_is_not_taken_up(tmp_path):
+def test_a_network_of_another_shape_is_not_imported(tmp_path):
     path, network = tmp_path / "small.plyd", some_network(4)
     export(network, path, "small", {})
     with pytest.raises(BadWeights, match=f"another shape than a network of {network.blocks + 1}x{network.channels}"):

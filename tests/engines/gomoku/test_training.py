@@ -15,7 +15,7 @@ from plyd.clients.cli import main
 from plyd.engines.core.training_run import LOG, TrainingError, TrainingRun
 from plyd.engines.gomoku.mcts.nodes import MOST_MOVES
 from plyd.engines.gomoku.train.replay import ReplayBuffer, TrainingGame, as_line, game_of, read_games
-from plyd.engines.gomoku.train.self_play import SelfPlayParams, chance_moves, match, self_play
+from plyd.engines.gomoku.train.self_play import SelfPlayParams, match, random_moves, self_play
 from plyd.models.errors import BadWeights
 from plyd.models.files import CHECKPOINT, MANIFEST, read_file, write_file
 
@@ -146,7 +146,7 @@ def test_results_are_for_who_is_to_move():
 
 def test_openings_are_legal_and_vary():
     rng = np.random.default_rng(1)
-    found = [chance_moves(9, rng, 5) for _ in range(20)]
+    found = [random_moves(9, rng, 5) for _ in range(20)]
     assert all(len(set(moves)) == 5 and set(moves) <= set(range(81)) for moves in found)
     assert len({tuple(moves) for moves in found}) > 15
 
