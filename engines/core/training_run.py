@@ -228,7 +228,7 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
 @contextlib.contextmanager
 def stopped_after(stop: threading.Event, minutes: float | None) -> Iterator[None]:
-    """The event is set after so many minutes. None: never."""
+    """Inside, the event is set after this many minutes. None: never."""
     timer = threading.Timer(min(60 * (minutes or 0), threading.TIMEOUT_MAX), stop.set)
     timer.daemon = True
     if minutes is not None:
