@@ -253,11 +253,12 @@ def test_a_signal_during_warm_up_ends_it_well(serve, tmp_path):
 
 FAKE = """
 import asyncio, sys
-from plyd.servers import daemon, log
+from plyd.servers import daemon
 from plyd.servers.access.addresses import parse_address
-from plyd.servers.access.auth import Gate
-from plyd.servers.daemon_config import Plan
+from plyd.servers.access.auth import Authenticator
+from plyd.servers.daemon_config import DaemonConfig
 from plyd.servers.runtime import Capacity
+from plyd.servers.telemetry import log
 from tests.servers.fakes import FakeEngine
 
 class Unlucky(FakeEngine):
@@ -267,7 +268,8 @@ class Unlucky(FakeEngine):
 daemon.Daemon.stop.__defaults__ = (float(sys.argv[2]),)
 engine = Unlucky() if sys.argv[3:] == ["unlucky"] else FakeEngine()
 log.set_up("info", "json")
-sys.exit(asyncio.run(daemon.run(Plan({"sticks": engine}, Capacity(1), [parse_address(sys.argv[1])], Gate()))))
+config = DaemonConfig({"sticks": engine}, Capacity(1), [parse_address(sys.argv[1])], Authenticator())
+sys.exit(asyncio.run(daemon.run(config)))
 """
 
 

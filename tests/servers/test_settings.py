@@ -104,7 +104,7 @@ def test_paths_of_the_file_start_at_its_folder(written):
     [
         ("slot = 2", 'unknown key "slot"; did you mean "slots"?'),
         ("[tls]\nkeys = 'k'", 'unknown key "tls.keys"; did you mean "tls.key"?'),
-        ("zzzzzzzz = 1", 'unknown key "zzzzzzzz"; known are clients, connection_seconds, games,'),
+        ("zzzzzzzz = 1", 'unknown key "zzzzzzzz"; known names are clients, connection_seconds, games,'),
         ("slots = 0", "slots is 0; allowed is a whole number from 1 to 1024"),
         ("slots = 1.0", "slots is 1.0; allowed is a whole number"),
         ("slots = true", "slots is True; allowed is a whole number"),
@@ -113,7 +113,7 @@ def test_paths_of_the_file_start_at_its_folder(written):
         ("insecure = 1", "insecure is 1; allowed is true or false"),
         ("log.level = 'loud'", 'log.level is "loud"; allowed is debug or info or warning or error'),
         ("limits.move_seconds = nan", "limits.move_seconds is nan; allowed is a number"),
-        ("tls = 1", "tls is 1; it is a table, written [tls]"),
+        ("tls = 1", "tls is 1; expected a table, written [tls]"),
         ("tls.key = ''", 'tls.key is ""; allowed is FILE'),
         ("slots = ", "is not TOML"),
         ("a = " + "[" * 5000, "is not TOML"),
