@@ -39,6 +39,7 @@ SERVICES = (
     rules_pb2.DESCRIPTOR.services_by_name["RulesService"].full_name,
 )
 GRACE_SECONDS = 10.0  # for running calls to end when the daemon shuts down
+FINISH_SECONDS = 1.0  # for the tasks of cancelled calls to end
 SWITCH_SECONDS = 0.0005  # Python switches between threads this often
 
 
@@ -181,6 +182,8 @@ async def run(config: DaemonConfig, *, with_stdin: bool = False) -> int:
     if not in_time or not warming.done():
         logging.shutdown()
         os._exit(0 if in_time else 1)  # a thread is still running and would keep the process alive
+    stopping.cancel()
+    await _finish_tasks()
     return 1 if fault else 0
 
 
@@ -215,6 +218,17 @@ async def _shut_down(daemon: Daemon, loop: asyncio.AbstractEventLoop, tracing: "
         await asyncio.to_thread(tracing.close)
     log.info("stopped")
     return in_time
+
+
+async def _finish_tasks() -> None:
+    """Wait for all other tasks of this loop.
+
+    A stopped gRPC server has cancelled the calls that were left, such as Health/Watch, but their tasks may need a few
+    more turns of the loop. A loop that ends before them cancels them again, which gRPC logs with a traceback.
+    """
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    if tasks:
+        await asyncio.wait(tasks, timeout=FINISH_SECONDS)
 
 
 def _unless_expected(fault: BaseException) -> BaseException | None:

@@ -1,5 +1,6 @@
 """`plyd serve` as a real process: its addresses, its output, its log, and how it goes."""
 
+import json
 import os
 import signal
 import stat
@@ -11,6 +12,7 @@ from pathlib import Path
 import grpc
 import pytest
 from click.testing import CliRunner
+from grpc_health.v1 import health_pb2
 
 from plyd.clients import EngineClient
 from plyd.clients.cli import main
@@ -265,7 +267,28 @@ class Unlucky(FakeEngine):
     def warm_up(self):
         raise OSError("no weights")
 
+class EndsLast(daemon.health.aio.HealthServicer):  # each Watch ends in another of the loop's last turns
+    stopped = False
+    watches = 0
+
+    async def Watch(self, request, context):
+        EndsLast.watches += 1
+        turns = EndsLast.watches
+        try:
+            await super().Watch(request, context)
+        finally:
+            while not EndsLast.stopped:
+                await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+def note_stop(record):
+    EndsLast.stopped = EndsLast.stopped or record.getMessage() == "stopped"
+    return True
+
 daemon.Daemon.stop.__defaults__ = (float(sys.argv[2]),)
+daemon.health.aio.HealthServicer = EndsLast
+daemon.log.addFilter(note_stop)
 engine = Unlucky() if sys.argv[3:] == ["unlucky"] else FakeEngine()
 log.set_up("info", "json")
 config = DaemonConfig({"sticks": engine}, Capacity(1), [parse_address(sys.argv[1])], Authenticator())
@@ -332,6 +355,22 @@ def test_an_engine_that_does_not_get_warm_ends_the_daemon_with_status_1(fake_pro
     assert "OSError: no weights" in stderr
     assert all(line.startswith("{") for line in stderr.splitlines())
     assert not (tmp_path / "s").exists()
+
+
+def test_a_health_watch_that_ends_in_the_last_moment_leaves_no_traceback(fake_process, tmp_path):
+    process = fake_process(10)
+    assert process.stdout.readline().startswith("serving")
+    with Caller(f"unix:{tmp_path / 's'}") as caller:
+        watches = [caller.health.Watch(health_pb2.HealthCheckRequest()) for _ in range(6)]
+        assert {next(watch).status for watch in watches} == {health_pb2.HealthCheckResponse.SERVING}
+        process.send_signal(signal.SIGTERM)
+        assert {next(watch).status for watch in watches} == {health_pb2.HealthCheckResponse.NOT_SERVING}
+        for watch in watches:
+            watch.cancel()  # as a client does that stops at the same time
+        said = process.communicate(timeout=SOON)[1]
+    assert process.returncode == 0
+    assert "Traceback" not in said
+    assert [json.loads(line)["message"] for line in said.splitlines()][-2:] == ["shutting down", "stopped"]
 
 
 # --- Refused before anything starts -----------------------------------------------------------------------------------
