@@ -1,12 +1,15 @@
 """Settings: one name in the file, the environment and on the command line; who goes before whom; what is refused."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
+from plyd.servers import daemon
+from plyd.servers.daemon_config import make_daemon_config
 from plyd.servers.settings import BY_NAME, BadSetting, gather
 
 
@@ -202,10 +205,22 @@ def test_bad_settings_are_told_by_serve(invoke):
     assert "PLYD_SLOTS: slots is 0; allowed is a whole number from 1 to 1024" in done.stderr
 
 
-def test_games_of_the_file_are_served(written, serve):
+def test_games_of_the_file_are_served(written, invoke, monkeypatch, keep_loggers):
+    configs = []
+
+    async def run(config, **_):
+        configs.append(config)
+        return 0
+
+    monkeypatch.setattr(daemon, "run", run)
     file = written('games = ["2584-2x3"]\nlisten = ["127.0.0.1:0"]\nlog.level = "error"')
-    process = serve("--config", str(file), games=())
-    assert process.addresses()[0].startswith("127.0.0.1:")
+    assert invoke("serve", "--config", file).exit_code == 0
+    assert [(*config.engines, *map(str, config.addresses)) for config in configs] == [("2584-2x3", "127.0.0.1:0")]
+
+
+def test_there_are_as_many_slots_as_cores_by_default():
+    config = make_daemon_config(gather({"games": ("2584-2x3",)}, {}, None))
+    assert config.capacity.slots == len(os.sched_getaffinity(0))
 
 
 def test_every_setting_is_explained():

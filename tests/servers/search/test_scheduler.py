@@ -333,16 +333,15 @@ async def test_with_two_slots_the_one_that_comes_free_first_counts():
 
 
 @in_a_loop
-async def test_a_more_urgent_newcomer_is_refused_if_it_would_cost_another_its_promised_slot():
+async def test_a_more_urgent_newcomer_goes_before_another_that_still_starts_in_time():
     scheduler = Scheduler("test", 1, 5)
-    first = await running(scheduler, max_wait_seconds=10)
-    scheduler._mean_seconds = 30
-    promised = await waiting(scheduler, max_wait_seconds=15)
-    await refused(
-        Work(scheduler, max_wait_seconds=14.9)
-    )  # more urgent, and done at 14.9 s: it would fit, but for the other
-    for work in (first, promised):
-        assert await work.end() == "job done"
+    began = []
+    first = await running(scheduler, max_wait_seconds=100)
+    scheduler._mean_seconds = 300
+    other = await waiting(scheduler, name="other", began=began, max_wait_seconds=150)
+    urgent = await waiting(scheduler, name="urgent", began=began, max_wait_seconds=140)  # done when the other may begin
+    assert [await work.end() for work in (first, urgent, other)] == ["job done", "urgent done", "other done"]
+    assert began == ["urgent", "other"]
 
 
 @in_a_loop
