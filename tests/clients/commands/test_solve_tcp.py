@@ -17,10 +17,18 @@ from click.testing import CliRunner
 from plyd.clients import EngineClient
 from plyd.clients.cli import main
 from plyd.clients.commands import solve_tcp
-from plyd.clients.commands.solve import LONGEST_LINE, Lines
-from plyd.clients.commands.solve_tcp import MOST_CONNECTIONS, MOST_TOLD, Asker, Log, Switchboard, bind
-from plyd.clients.library.endpoint import BadEndpoint, Endpoint, parse_endpoint
-from plyd.clients.library.locate import Elsewhere
+from plyd.clients.commands.solve import LONGEST_LINE, LineBuffer
+from plyd.clients.commands.solve_tcp import (
+    MAX_LOG_LINES,
+    MOST_CONNECTIONS,
+    RateLimitedLog,
+    SolveClient,
+    SolveServer,
+    bind,
+)
+from plyd.clients.library.channel import Endpoint, parse_endpoint
+from plyd.clients.library.errors import BadEndpoint
+from plyd.clients.library.locate import ExistingDaemon
 from tests.patience import SOON, until
 
 QUERY, ANSWER = b"b 2 2 0 0 0 0\n", b"= 1422.339261\n"
@@ -187,7 +195,7 @@ def test_log_is_not_flooded(begin, daemon):
         assert peer.finish(b"x\n" * 20_000) == b"= -1\n" * 20_000
     until(lambda: server.told() and server.told()[-1].startswith("... and "))
     lines, rest = server.told()[:-1], [line for line in server.told() if line.startswith("... and ")]
-    assert len(lines) <= 5 * MOST_TOLD
+    assert len(lines) <= 5 * MAX_LOG_LINES
     counted = sum(int(line.split()[2]) for line in rest)
     assert counted + len([line for line in server.told() if line not in rest]) == 20_000
 
@@ -203,7 +211,7 @@ def test_line_without_end_fills_no_memory(server):
 
 
 def test_good_query_is_not_found_in_a_line_without_end():
-    lines = Lines()
+    lines = LineBuffer()
     assert lines.add(QUERY.rstrip() + b" " * LONGEST_LINE) == b""
     assert b"..." in lines.add(b"0\n")
 
@@ -223,9 +231,9 @@ def test_client_who_never_reads_hurts_nobody(server):
 
 async def cut_off(target, data):
     """Send data to a server in this process, read nothing, and return once it hangs up."""
-    log, loop = Log(), asyncio.get_running_loop()
-    asker = Asker(Elsewhere(target), log, moves=False)
-    server, bound = await bind(Endpoint("127.0.0.1", 0), Switchboard(asker, log, b"").serve)
+    log, loop = RateLimitedLog(), asyncio.get_running_loop()
+    asker = SolveClient(ExistingDaemon(target), log, moves=False)
+    server, bound = await bind(Endpoint("127.0.0.1", 0), SolveServer(asker, log, b"").serve)
     await server.start_serving()
     with socket.socket() as peer:
         peer.setblocking(False)
@@ -243,7 +251,7 @@ async def cut_off(target, data):
 def test_client_who_never_reads_is_cut_off_in_the_end(daemon, monkeypatch, capsys):
     monkeypatch.setattr(solve_tcp, "WRITE_SECONDS", 0.2)
     asyncio.run(cut_off(daemon, QUERY * 5000))
-    assert capsys.readouterr().err.endswith(": reads nothing, hung up\n")
+    assert capsys.readouterr().err.endswith(": closed: the peer does not read its answers\n")
 
 
 def test_query_does_not_wait_for_ever(nowhere, monkeypatch, capsys):
@@ -252,7 +260,7 @@ def test_query_does_not_wait_for_ever(nowhere, monkeypatch, capsys):
     asyncio.run(cut_off(nowhere, QUERY))
     *waiting, hung_up = capsys.readouterr().err.splitlines()
     assert all(line.startswith(f"queries wait for the daemon: {nowhere} is unavailable: ") for line in waiting)
-    assert f": hung up: {nowhere} is unavailable: " in hung_up
+    assert f": closed: {nowhere} is unavailable: " in hung_up
 
 
 def test_clients_who_vanish_hurt_nobody(server):
@@ -276,7 +284,7 @@ def test_number_of_connections_is_limited(begin, daemon):
         assert server.megabytes() < before + 20
         with server.connect() as one_more, contextlib.suppress(ConnectionResetError):
             assert one_more.file.read() == b""
-        assert server.told()[-1].endswith(f"refused, since {MOST_CONNECTIONS} connections are open")
+        assert server.told()[-1].endswith(f"refused: {MOST_CONNECTIONS} connections are open")
         assert peers[0].ask(QUERY) == ANSWER
         assert peers[1].finish() == b""
 
@@ -378,7 +386,7 @@ def test_addresses_of_this_machine():
         ("127.0.0.1:-1", 'port "-1" in'),
         ("127.0.0.1:1e3", 'port "1e3" in'),
         ("::1:80", '"::1:80" is ambiguous'),
-        ("0.0.0.0:80", "0.0.0.0:80 can be reached from other machines, unencrypted; say --insecure to allow it"),
+        ("0.0.0.0:80", "0.0.0.0:80 can be reached from other machines, unencrypted; --insecure allows it"),
         ("[::]:80", r"\[::\]:80 can be reached from other machines"),
         ("somewhere.example:80", "somewhere.example:80 can be reached"),
         ("unix:/tmp/x", 'port "/tmp/x" in'),

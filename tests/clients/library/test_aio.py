@@ -354,7 +354,7 @@ def test_next_command_stops_a_search(daemon):
             reports = game.go(ponder=True)
             assert not (await anext(reports)).final
             assert (await game.moves("right")).text == "a 0 2 2 0 0 0"
-            with pytest.raises(PlydError, match="given up"):
+            with pytest.raises(PlydError, match="superseded"):
                 await anext(reports)
             assert (await game.take_back()).text == OPENING
 

@@ -1,4 +1,4 @@
-"""The way to a daemon: what the address and the environment say, and what is refused before anything is sent."""
+"""The channel to a daemon: what the address and the environment say, and what is refused before anything is sent."""
 
 import hashlib
 
@@ -6,22 +6,22 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.clients.library.channel import Credentials, is_local, way_to
+from plyd.clients.library.channel import Credentials, channel_config, is_local
 from plyd.clients.library.errors import InvalidRequest
 
 NOTHING = Credentials()
 
 
 def test_a_plain_address_is_not_encrypted_and_shows_nothing():
-    way = way_to("127.0.0.1:25840", NOTHING)
-    assert (way.target, way.encryption, way.metadata) == ("127.0.0.1:25840", None, ())
+    config = channel_config("127.0.0.1:25840", NOTHING)
+    assert (config.target, config.encryption, config.metadata) == ("127.0.0.1:25840", None, ())
 
 
 def test_an_encrypted_address():
-    way = way_to("tls:engines.example:443", Credentials(token="t"))
-    assert way.target == "engines.example:443"
-    assert way.encryption is not None
-    assert way.metadata == (("authorization", "Bearer t"),)
+    config = channel_config("tls:engines.example:443", Credentials(token="t"))
+    assert config.target == "engines.example:443"
+    assert config.encryption is not None
+    assert config.metadata == (("authorization", "Bearer t"),)
 
 
 def test_what_is_shown_comes_from_the_environment(tmp_path):
@@ -56,13 +56,13 @@ def test_addresses_of_this_machine(target, local):
         ("10.0.0.1:1", Credentials(token="t"), 'a token would go to "10.0.0.1:1" unencrypted; is the address "tls:10'),
         ("tls:a:1", Credentials(ca="/none"), 'cannot read PLYD_CA "/none": No such file'),
         ("tls:a:1", Credentials(certificate="/none"), "a certificate and its key go together"),
-        ("127.0.0.1:1", Credentials(token="a b"), "the token has characters that no token has"),
-        ("127.0.0.1:1", Credentials(token="a\nb"), "the token has characters that no token has"),
+        ("127.0.0.1:1", Credentials(token="a b"), "the token contains invalid characters"),
+        ("127.0.0.1:1", Credentials(token="a\nb"), "the token contains invalid characters"),
     ],
 )
 def test_refused_before_anything_is_sent(target, shown, message):
     with pytest.raises(InvalidRequest) as caught:
-        way_to(target, shown)
+        channel_config(target, shown)
     assert message in str(caught.value)
 
 
