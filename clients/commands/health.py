@@ -30,7 +30,7 @@ def health(address: str, service: str, wait_seconds: float) -> None:
 
     from plyd.clients.library.channel import channel_config, open_channel
     from plyd.clients.library.client import EngineClient
-    from plyd.clients.library.errors import PlydError
+    from plyd.clients.library.errors import PlydError, from_rpc_error
 
     try:
         config = channel_config(address)
@@ -44,7 +44,8 @@ def health(address: str, service: str, wait_seconds: float) -> None:
             stub: Any = health_pb2_grpc.HealthStub(channel)
             reply = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)
         except grpc.RpcError as error:
-            raise click.ClickException(f"{address}: {error.details() or error.code().name}") from None
+            fault = str(from_rpc_error(error, address))
+            raise click.ClickException(fault if address in fault else f"{address}: {fault}") from None
     name = health_pb2.HealthCheckResponse.ServingStatus.Name(reply.status)
     click.echo(name)
     sys.exit(0 if name == "SERVING" else 1)

@@ -25,6 +25,7 @@ from plyd.clients.library.requests import (
     RpcCall,
     SearchArgs,
     State,
+    check_moves,
     check_not_superseded,
     check_reply,
     go_command,
@@ -265,6 +266,7 @@ class AsyncGame:
 
     async def moves(self, *moves: str) -> State:
         """Play moves, all or none."""
+        check_moves(moves)
         return await self._change(moves=engine_pb2.MovesCommand(moves=moves))
 
     async def take_back(self, plies: int = 1) -> State:

@@ -102,7 +102,7 @@ def from_rpc_error(error: Any, target: str) -> PlydError:
     code, message = status_of(error), error.details() or ""
     kind = ERRORS.get(code, DaemonFault)
     if kind is Unavailable:
-        message = f"{target} is unavailable: {message}"
+        message = f"{target} is unavailable: {message}{tls_hint(target, message)}"
     elif kind is TimedOut:
         message = f"no answer from {target} in time"
     elif kind is DaemonFault:
@@ -114,6 +114,19 @@ def from_rpc_error(error: Any, target: str) -> PlydError:
     if kind is Overloaded and not mapped.retry_seconds:  # gRPC's own refusal of a message that is too large
         return InvalidRequest(message)
     return mapped
+
+
+def tls_hint(target: str, message: str) -> str:
+    """What to try when a connection fails because of TLS, as the end of an error message, or ""."""
+    if "CERTIFICATE_VERIFY_FAILED" in message:
+        return "; PLYD_CA names a file of certificate authorities to trust"
+    if "WRONG_VERSION_NUMBER" in message:
+        return f"; if the daemon does not use TLS, its address is {target.removeprefix('tls:')}"
+    if "last error" in message and "Socket closed" in message:  # while connecting, not later
+        if target.startswith("tls:"):
+            return "; if the daemon wants a client certificate, set PLYD_CERTIFICATE and PLYD_KEY"
+        return f"; if the daemon uses TLS, its address is tls:{target}"
+    return ""
 
 
 def from_command(fault: engine_pb2.CommandError, target: str) -> PlydError:

@@ -62,6 +62,7 @@ class ClientSettings:
         """A position message, from text or from a message and further moves."""
         if isinstance(moves, str):
             raise TypeError(f"moves is the text {moves!r}; give a list of moves")
+        check_moves(moves)
         if isinstance(position, str):
             return Position(game=self.game, variant=self.variant, start=position, moves=moves)
         whole = Position()
@@ -101,6 +102,7 @@ class ClientSettings:
         self, position: Position, moves: Sequence[str], with_chance: bool, seed: int | None, timeout: float | None
     ) -> RpcCall:
         """An Apply call."""
+        check_moves(moves)
         request = rules_pb2.ApplyRequest(position=position, moves=moves, with_chance=with_chance, seed=seed)
         return RpcCall("Apply", request, self.seconds(timeout))
 
@@ -154,6 +156,13 @@ def limits_of(args: LimitArgs, known: Set[str]) -> search_pb2.Limits:
     elif "increment_seconds" in args or "moves_to_go" in args:
         raise TypeError("increment_seconds and moves_to_go belong to a clock; give remaining_seconds too")
     return limits
+
+
+def check_moves(moves: Sequence[str]) -> None:
+    """Raise TypeError if a move is not a text, as when a list is passed where moves are separate arguments."""
+    for move in moves:
+        if not isinstance(move, str):
+            raise TypeError(f"move {move!r} is not a text; moves are texts such as 'left', passed one by one")
 
 
 def milliseconds(name: str, seconds: float) -> int:
