@@ -107,17 +107,17 @@ def use_sockets(listen: str, connect: str | None, *, insecure: bool, moves: bool
     return 0
 
 
-def answer(target: str, *, moves: bool, strict: bool, banner: bool) -> int:
-    """Answer stdin on stdout; the exit status."""
+def answer(target: str, *, moves: bool, strict: bool, banner: bool, source: int = 0, sink: int = 1) -> int:
+    """Answer the queries of a file descriptor on another one; the exit status."""
     from plyd.clients.library.client import EngineClient
 
     line, status = 1, 0
     with EngineClient(target, GAME, retry_seconds=FIRST_SECONDS) as client:
         client.describe()  # fails early if no daemon answers
     if banner:
-        write(INITIALIZED)
+        write(INITIALIZED, sink)
     with EngineClient(target, GAME, retry_seconds=AGAIN_SECONDS) as client:
-        for batch, response in client.evaluate_batches(read_batches(0), as_text=True, with_moves=moves):
+        for batch, response in client.evaluate_batches(read_batches(source), as_text=True, with_moves=moves):
             text = response.text
             if response.errors:
                 status = 1
@@ -125,7 +125,7 @@ def answer(target: str, *, moves: bool, strict: bool, banner: bool) -> int:
                 if strict:
                     text = b"".join(text.splitlines(keepends=True)[: errors[0].answer])
                 sys.stderr.writelines(f"line {line + error.line}: {error.message or MALFORMED}\n" for error in errors)
-            write(text)
+            write(text, sink)
             if status and strict:
                 break
             line += batch.count(b"\n")
@@ -161,8 +161,8 @@ def heading() -> bytes:
     return f"2584-Solver: {' '.join(['plyd', *sys.argv[1:]])}\n\n".encode(errors="surrogateescape")
 
 
-def write(data: bytes) -> None:
-    """Write all of it to stdout, unbuffered."""
+def write(data: bytes, sink: int = 1) -> None:
+    """Write all of it to a file descriptor, unbuffered."""
     view = memoryview(data)
     while view:
-        view = view[os.write(1, view) :]
+        view = view[os.write(sink, view) :]

@@ -29,6 +29,7 @@ from plyd.clients.commands.solve_tcp import (
 from plyd.clients.library.channel import Endpoint, parse_endpoint
 from plyd.clients.library.errors import BadEndpoint
 from plyd.clients.library.locate import ExistingDaemon
+from tests.clients.library.relay import Relay
 from tests.patience import SOON, until
 
 QUERY, ANSWER = b"b 2 2 0 0 0 0\n", b"= 1422.339261\n"
@@ -323,20 +324,21 @@ def test_signal_while_the_private_daemon_starts(plyd):
         assert process.stderr.read() == b""
 
 
-def test_daemon_killed_and_back(begin, own_daemon):
-    server = begin("--connect", own_daemon.address)
-    with server.connect() as peer, server.connect() as other:
-        assert peer.ask(QUERY) == ANSWER
-        own_daemon.kill()
-        other.socket.sendall(QUERY)
-        peer.socket.sendall(QUERY + b"b 7 12 4 10 4 2\n")
-        time.sleep(0.6)  # longer than one try
-        own_daemon.launch()
-        assert peer.finish() == ANSWER + b"= 0\n", "\n".join(server.told())
-        assert other.finish() == ANSWER
-    [told] = server.told()
-    assert told.startswith(f"queries wait for the daemon: {own_daemon.address} is unavailable: ")
-    assert server.stop() == 0
+def test_daemon_lost_and_back(begin, daemon):
+    with Relay(daemon) as relay:
+        server = begin("--connect", relay.address)
+        with server.connect() as peer, server.connect() as other:
+            assert peer.ask(QUERY) == ANSWER
+            relay.cut()
+            other.socket.sendall(QUERY)
+            peer.socket.sendall(QUERY + b"b 7 12 4 10 4 2\n")
+            until(server.told)  # one attempt has failed
+            relay.restore()
+            assert peer.finish() == ANSWER + b"= 0\n", "\n".join(server.told())
+            assert other.finish() == ANSWER
+        [told] = server.told()
+        assert told.startswith(f"queries wait for the daemon: {relay.address} is unavailable: ")
+        assert server.stop() == 0
 
 
 def test_private_daemon_that_dies_is_started_again(begin):
@@ -349,19 +351,23 @@ def test_private_daemon_that_dies_is_started_again(begin):
     assert server.stop() == 0
 
 
-def test_nobody_to_connect_to(begin, nowhere):
-    server = begin("--connect", nowhere)
-    assert server.process.wait(SOON) == 1
-    assert server.line == ""
-    [told] = server.told()
-    assert told.startswith(f"Error: {nowhere} is unavailable: ")
+def refused(listen, *options):
+    """The one line with which the command refuses to start."""
+    done = CliRunner().invoke(main, ["solve", "--listen", listen, *options])
+    assert (done.exit_code, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    return line
 
 
-def test_port_that_is_taken(begin, server, daemon):
+def test_nobody_to_connect_to(nowhere, monkeypatch):
+    monkeypatch.setattr(solve_tcp, "FIRST_SECONDS", 0.1)
+    assert refused("127.0.0.1:0", "--connect", nowhere).startswith(f"Error: {nowhere} is unavailable: ")
+
+
+def test_port_that_is_taken(server, daemon):
     address = server.line.split()[-1]
-    other = begin("--connect", daemon, listen=address)
-    assert other.process.wait(SOON) == 1
-    assert other.told() == [f"Error: cannot listen on {address}: Address already in use"]
+    line = f"Error: cannot listen on {address}: Address already in use"
+    assert refused(address, "--connect", daemon) == line
 
 
 # Where it listens
@@ -411,11 +417,9 @@ def test_wrong_usage(nowhere, options, message):
     assert message in done.stderr
 
 
-def test_name_that_nobody_has(begin, daemon):
-    server = begin("--connect", daemon, "--insecure", listen="host.invalid:0")
-    assert server.process.wait(SOON) == 1
-    [told] = server.told()
-    assert told.startswith("Error: cannot listen on host.invalid:0: ")
+def test_name_that_nobody_has(daemon):
+    line = refused("host.invalid:0", "--connect", daemon, "--insecure")
+    assert line.startswith("Error: cannot listen on host.invalid:0: ")
 
 
 def test_beyond_this_machine_if_told_so(begin, daemon):

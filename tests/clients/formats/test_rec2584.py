@@ -207,7 +207,7 @@ def test_favoured_cell_shows():
 
 def test_chi_square_of_a_fair_choice_has_its_mean_at_its_degrees_of_freedom():
     random, figures = Random(7), []
-    for _ in range(200):
+    for _ in range(60):
         hits, choices = [0] * 16, Counter()
         for _ in range(300):
             empty = random.sample(range(16), random.randint(1, 6))
@@ -216,7 +216,7 @@ def test_chi_square_of_a_fair_choice_has_its_mean_at_its_degrees_of_freedom():
         figure, degrees = chi_square_statistic(hits, choices)
         assert degrees == 15
         figures.append(figure)
-    assert sum(figures) / len(figures) == pytest.approx(15, abs=1.5)  # five times its standard error
+    assert sum(figures) / len(figures) == pytest.approx(15, abs=3)  # more than four times its standard error
     assert max(figures) < 1.5 * critical_value(15)
 
 

@@ -328,7 +328,7 @@ def test_daemon_that_is_gone_does_not_make_us_silent():
     ("arguments", "message"),
     [
         (["--depth", "2", "--move-time", "5"], "--depth and --move-time exclude each other"),
-        (["--connect", ""], "an address is HOST:PORT or unix:PATH"),
+        (["--connect", ""], "an address is HOST:PORT, unix:PATH or tls:HOST:PORT"),
         (["--variant", "easy"], "'easy' is not one of 'hard', 'classic'"),
     ],
 )
