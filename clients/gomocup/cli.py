@@ -88,7 +88,7 @@ async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> N
     """Obey the manager until END, end of file, or until nobody reads what we say."""
     from plyd.clients.gomocup.bridge import Bridge
     from plyd.clients.gomocup.engine import GAME, Brain
-    from plyd.clients.library.locate import Elsewhere, Home
+    from plyd.clients.library.locate import ExistingDaemon, RestartingDaemon
 
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     lines: asyncio.Queue[tuple[str, float] | None] = asyncio.Queue()
@@ -113,7 +113,9 @@ async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> N
             except Exception as error:  # a fault of ours; the game goes on
                 say(f"ERROR {type(error).__name__}: {str(error)!a}")
 
-    bridge = Bridge(Brain(Elsewhere(connect) if connect is not None else Home(GAME)), say, move_ms, options)
+    bridge = Bridge(
+        Brain(ExistingDaemon(connect) if connect is not None else RestartingDaemon(GAME)), say, move_ms, options
+    )
     threading.Thread(target=listen, args=(hear,), daemon=True).start()
     obeying = asyncio.ensure_future(obey_all(bridge))
     await asyncio.wait({obeying, asyncio.ensure_future(over.wait())}, return_when=asyncio.FIRST_COMPLETED)

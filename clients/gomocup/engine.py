@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from plyd.clients.gomocup.board import Setup
-from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, told_apart
+from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, cancelled_call
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, PlydError, TimedOut, Unavailable
-from plyd.clients.library.locate import LEAVE_SECONDS, Place
-from plyd.clients.library.requests import Position, Report, Retry, Thinking
+from plyd.clients.library.locate import LEAVE_SECONDS, DaemonSource
+from plyd.clients.library.requests import LimitArgs, Position, Report, Retry
 from plyd.v1 import engine_pb2
 
 GAME = "gomoku"
@@ -35,7 +35,7 @@ class Question:
 class Brain:
     """Asks the engine, over one stream for as long as that lasts, so that it keeps what it found out."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: DaemonSource) -> None:
         self.known: dict[str, engine_pb2.Option] = {}  # options of the engine
         self.trouble = ""  # that the last search had with its daemon
         self._place = place
@@ -84,7 +84,7 @@ class Brain:
             try:
                 game = await self._follow(question)
                 left = 0.0 if self._is_stopped else max(end - asyncio.get_running_loop().time(), 0.0)
-                thinking: Thinking = {"seconds": left, "nodes": question.nodes, "depth": question.depth}
+                thinking: LimitArgs = {"seconds": left, "nodes": question.nodes, "depth": question.depth}
                 async for report in game.go(**thinking):
                     told(report)
                 return
@@ -117,7 +117,10 @@ class Brain:
         """Ask the search that runs to end; its final report comes as ever."""
         self._is_stopped = True
         if self._game and self._asked:
-            with contextlib.suppress(Cancelled), told_apart():  # two words at once end a stream; the search asks again
+            with (
+                contextlib.suppress(Cancelled),
+                cancelled_call(),
+            ):  # two writes at once end a stream; search asks again
                 await self._game.stop()
 
     async def close(self) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.requests import Thinking
+from plyd.clients.library.requests import LimitArgs
 from plyd.clients.match.openings import check_two_players
 from plyd.clients.match.side import BadMatch, Contender, Limits
 
@@ -40,7 +40,7 @@ def connected(game: str, variant: str, contenders: Sequence[Contender], starts: 
     The rules are those of the private daemon, or else of the second side's: the first is more often the one on trial.
     """
     with contextlib.ExitStack() as stack:
-        private = "" if all(side.at for side in contenders) else stack.enter_context(PrivateDaemon(game)).target
+        private = "" if all(side.at for side in contenders) else stack.enter_context(EmbeddedDaemon(game)).target
 
         def client(target: str, patience: float) -> EngineClient:
             return stack.enter_context(EngineClient(target, game, variant, retry_seconds=patience))
@@ -66,9 +66,9 @@ def try_out(client: EngineClient, contender: Contender) -> int:
     return slots or 1
 
 
-def thinking(limits: Limits, remaining: float | None) -> Thinking:
+def thinking(limits: Limits, remaining: float | None) -> LimitArgs:
     """Limits as a client takes them, with what is left on the clock."""
-    asked = Thinking(seconds=limits.seconds, nodes=limits.nodes, depth=limits.depth)
+    asked = LimitArgs(seconds=limits.seconds, nodes=limits.nodes, depth=limits.depth)
     if limits.clock:
         asked["remaining_seconds"], asked["increment_seconds"] = remaining, limits.clock[1]
     return asked

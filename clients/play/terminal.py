@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from plyd.clients.library.client import EngineClient, Game
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import InvalidRequest, PlydError, Unavailable
-from plyd.clients.library.requests import WINNERS, Report, Thinking
+from plyd.clients.library.requests import WINNERS, LimitArgs, Report
 from plyd.clients.play.board_text import STONES, Labels, draw, other, report_words
 from plyd.v1 import position_pb2
 
@@ -41,7 +41,7 @@ class Wanted:
     engine_first: bool
     watch: bool
     ponder: bool
-    thinking: Thinking
+    thinking: LimitArgs
     options: dict[str, str]
 
 
@@ -136,7 +136,7 @@ def run(game: str, start: str, options: dict[str, Any], variant: str = "") -> No
         sys.stdin.reconfigure(errors="replace")  # what is no text is no move either
     try:
         with contextlib.ExitStack() as stack:
-            target = connect if connect is not None else stack.enter_context(PrivateDaemon(game)).target
+            target = connect if connect is not None else stack.enter_context(EmbeddedDaemon(game)).target
             with EngineClient(target, game, retry_seconds=FIRST_SECONDS) as client:
                 client.describe()  # is anybody there?
             client = stack.enter_context(EngineClient(target, game, variant))
@@ -157,7 +157,7 @@ def wanted_of(game: str, start: str, options: dict[str, Any]) -> Wanted:
     milliseconds, nodes = options["move_time"], options["nodes"]
     if milliseconds is None and nodes is None:
         milliseconds = MOVE_MS
-    thinking: Thinking = {"nodes": nodes, "seconds": milliseconds / 1000 if milliseconds is not None else None}
+    thinking: LimitArgs = {"nodes": nodes, "seconds": milliseconds / 1000 if milliseconds is not None else None}
     named = {name: value for name, _, value in pairs}
     return Wanted(game, start, options["first"] == "engine", options["watch"], options["ponder"], thinking, named)
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import click
 
-from plyd.clients.formats.rec2584 import FACES, BadRecord, Finished, Judge, RecordWriter, Replay, read_records
+from plyd.clients.formats.rec2584 import BadRecord, RecordWriter, read_records
+from plyd.clients.formats.rec2584_judge import Judge
+from plyd.clients.formats.tile_replay import FACES, FinishedGame, Replay
 from plyd.clients.hosts.arena2584 import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
 from plyd.clients.play.games import Games
 from plyd.clients.play.statistics import Blocks
@@ -152,7 +154,7 @@ def wanted_of(game: str, options: Mapping[str, Any]) -> Wanted:
     return Wanted(game, **{**options, "seed": seed, "threads": options["threads"] or os.cpu_count() or 1})
 
 
-def tell(results: Generator[Finished, None, None], blocks: Blocks, games: int, save: Path | None) -> int:
+def tell(results: Generator[FinishedGame, None, None], blocks: Blocks, games: int, save: Path | None) -> int:
     """Print statistics as games come in, and save them; the exit status."""
     status = 0
     with contextlib.ExitStack() as stack:
@@ -210,7 +212,7 @@ def progress(games: int) -> Iterator[tuple[Callable[[str], None], Callable[[], N
         yield say, lambda: bar.advance(task)
 
 
-def in_bulk(wanted: Wanted, *, with_actions: bool) -> Generator[Finished, None, None]:
+def in_bulk(wanted: Wanted, *, with_actions: bool) -> Generator[FinishedGame, None, None]:
     """Games played inside the engine, in a process of its own, as they finish."""
     thinking = ["--depth", wanted.depth or 1] if wanted.move_time is None else ["--move-time", wanted.move_time]
     command = [*BULK, wanted.game, "--variant", wanted.variant, "--games", wanted.games, *thinking]
@@ -237,15 +239,15 @@ def in_bulk(wanted: Wanted, *, with_actions: bool) -> Generator[Finished, None, 
             raise click.ClickException(f"the engine failed: {said[-1] if said else f'exit {process.returncode}'}")
 
 
-def finished_of(line: bytes) -> Finished:
+def finished_of(line: bytes) -> FinishedGame:
     """A game as the engine wrote it."""
     try:
-        return Finished(**json.loads(line))
+        return FinishedGame(**json.loads(line))
     except (TypeError, ValueError):
         raise click.ClickException(f"the engine wrote {line[:80]!r}, which is no finished game") from None
 
 
-def over_wire(target: str, wanted: Wanted) -> Generator[Finished, None, None]:
+def over_wire(target: str, wanted: Wanted) -> Generator[FinishedGame, None, None]:
     """Games played with a daemon: one Search a move, and one more a drop if the environment is evil.
 
     The board and chance stay here, so a daemon that restarts is asked again as if nothing had happened.
@@ -259,7 +261,7 @@ def over_wire(target: str, wanted: Wanted) -> Generator[Finished, None, None]:
         yield from play_games(Adviser(client.search, limits, evil=wanted.evil), wanted, odds)
 
 
-def play_games(adviser: Adviser, wanted: Wanted, odds: Mapping[int, float]) -> Generator[Finished, None, None]:
+def play_games(adviser: Adviser, wanted: Wanted, odds: Mapping[int, float]) -> Generator[FinishedGame, None, None]:
     """Games in which an adviser slides, and drops too if it is evil."""
     random = Random(wanted.seed)
     for _ in range(wanted.games):

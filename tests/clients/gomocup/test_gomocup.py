@@ -25,7 +25,7 @@ from plyd.clients.gomocup.swap2 import OPENINGS, swap2, turned
 from plyd.clients.gomocup.text import chance, report_words, score_words
 from plyd.clients.gomocup.time_control import FAST_MS, UNLIMITED_MS, Clock, allowance
 from plyd.clients.library.errors import DaemonFault, InvalidRequest
-from plyd.clients.library.locate import Elsewhere
+from plyd.clients.library.locate import ExistingDaemon
 from plyd.engines.gomoku.rules import FREESTYLE
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 from tests.patience import LONG, SOON, until
@@ -70,7 +70,7 @@ def talking(gomoku, monkeypatch):
 
     def run(conversation, address=gomoku, **options):
         async def whole():
-            talk = Talk(Brain(Elsewhere(address)), **options)
+            talk = Talk(Brain(ExistingDaemon(address)), **options)
             try:
                 return await asyncio.wait_for(conversation(talk), 2 * SOON)
             finally:
@@ -552,7 +552,7 @@ def test_wrong_numbers_in_info_are_told_with_the_next_move(talking):
 
 def test_a_game_stays_on_one_stream(gomoku):
     async def play():
-        brain = Brain(Elsewhere(gomoku))
+        brain = Brain(ExistingDaemon(gomoku))
         talk = Talk(brain, 1000 * SOON)
         await talk.ask("START 15")
         await talk.tell("INFO max_node 20")
@@ -576,7 +576,7 @@ def test_a_game_stays_on_one_stream(gomoku):
 
 def test_a_late_search_ends_later_and_its_stream_stays(gomoku):
     async def play():
-        brain, reports, now = Brain(Elsewhere(gomoku)), [], asyncio.get_running_loop().time
+        brain, reports, now = Brain(ExistingDaemon(gomoku)), [], asyncio.get_running_loop().time
         setup = Setup("20x20", ("c18", "o17", "d5", "q6"))
         await brain.search(Question(setup, "freestyle", depth=1), now() + 60, now() + 60, reports.append)
         first, number = brain._game, len(reports)
@@ -1283,7 +1283,7 @@ def test_more_time_than_the_wire_can_carry_is_no_limit():
 def test_limits_beyond_what_the_engine_takes_are_taken_as_its_most():
     async def play():
         asked = []
-        brain = Brain(Elsewhere("nowhere"))
+        brain = Brain(ExistingDaemon("nowhere"))
         brain.known = {"threads": engine_pb2.Option(name="threads", maximum=64)}
 
         async def ready(options):

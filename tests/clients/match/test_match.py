@@ -163,8 +163,8 @@ def test_result_for_programs(play):
 
 
 def test_sides_without_address_share_a_private_daemon(monkeypatch):
-    started, enter = [], connect.PrivateDaemon.__enter__
-    monkeypatch.setattr(connect.PrivateDaemon, "__enter__", lambda self: started.append(self) or enter(self))
+    started, enter = [], connect.EmbeddedDaemon.__enter__
+    monkeypatch.setattr(connect.EmbeddedDaemon, "__enter__", lambda self: started.append(self) or enter(self))
     done = invoke("match", "connect4", *QUICK, "--games", 2, "--first", "seed=1", "--second", "seed=2")
     assert (done.exit_code, len(started)) == (0, 1)
     assert "games" in done.stdout

@@ -15,10 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.clients.formats.rec2584 import SLIDES, Judge, Replay, read_records
+from plyd.clients.formats.rec2584 import read_records
+from plyd.clients.formats.rec2584_judge import Judge
+from plyd.clients.formats.tile_replay import SLIDES, Replay
 from plyd.clients.hosts.arena2584 import Adviser
 from plyd.clients.library import client, errors
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.play import tiles
 from tests.patience import SOON, until
 
@@ -318,7 +320,7 @@ def test_nobody_there(nowhere):
 @pytest.fixture(scope="module")
 def fibonacci():
     """The address of a daemon that plays 2584."""
-    with PrivateDaemon("2584") as daemon:
+    with EmbeddedDaemon("2584") as daemon:
         yield daemon.target
 
 
