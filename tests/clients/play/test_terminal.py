@@ -16,7 +16,7 @@ from plyd.clients.library.client import Game
 from plyd.clients.library.errors import Unavailable
 from plyd.clients.library.requests import Report, State
 from plyd.clients.play import terminal
-from plyd.clients.play.board_text import Labels, draw, report_words, score_words
+from plyd.clients.play.board_text import Labels, draw, report_text, score_text
 from plyd.v1 import position_pb2, search_pb2
 from tests.patience import SOON
 
@@ -140,11 +140,11 @@ def test_help_names_every_command(play):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("5", 'unknown move "5"; moves are columns, 1 to 4; or type help'),
-        ("0", 'unknown move "0"; moves are columns, 1 to 4; or type help'),
-        ("dance", 'unknown move "dance"; moves are columns, 1 to 4; or type help'),
-        ("2 3", 'unknown move "2 3"; moves are columns, 1 to 4; or type help'),
-        ("1", 'illegal move "1": the column is full; columns with room are 2, 3, 4; or type help'),
+        ("5", 'unknown move "5"; moves are columns, 1 to 4; type help for help'),
+        ("0", 'unknown move "0"; moves are columns, 1 to 4; type help for help'),
+        ("dance", 'unknown move "dance"; moves are columns, 1 to 4; type help for help'),
+        ("2 3", 'unknown move "2 3"; moves are columns, 1 to 4; type help for help'),
+        ("1", 'illegal move "1": the column is full; columns with room are 2, 3, 4; type help for help'),
     ],
 )
 def test_bad_input_is_passed_over(play, typed, message):
@@ -255,9 +255,9 @@ def test_the_variant_says_whether_six_in_a_row_win(gomoku_game, variant, end):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("f5", 'unknown move "f5"; moves are points, a1 to e5; or type help'),
-        ("c3", 'illegal move "c3": a stone, x, is there; moves are empty points; or type help'),
-        ("a1", 'illegal move "a1": a blocked point is there; moves are empty points; or type help'),
+        ("f5", 'unknown move "f5"; moves are points, a1 to e5; type help for help'),
+        ("c3", 'illegal move "c3": a stone, x, is there; moves are empty points; type help for help'),
+        ("a1", 'illegal move "a1": a blocked point is there; moves are empty points; type help for help'),
     ],
 )
 def test_a_move_that_is_none(gomoku_game, typed, message):
@@ -269,7 +269,7 @@ def test_a_move_that_is_none(gomoku_game, typed, message):
     ("options", "status", "message"),
     [
         (["--size", "4"], 2, "4 is not in the range 5<=x<=20"),
-        (["--size", "5", "--start", "5x5"], 2, "--start says what --size would say"),
+        (["--size", "5", "--start", "5x5"], 2, "--start and --size exclude each other"),
         (["--start", "5x6"], 1, "boards are square"),
         (["--variant", "caro"], 2, "'caro' is not one of 'freestyle', 'standard', 'renju'"),
     ],
@@ -288,13 +288,13 @@ def test_wrong_usage_of_gomoku(gomoku_game, options, status, message):
     [
         (["--size", "3x4"], 1, '3 columns in "3x4"; allowed is 4 to 16'),
         (["--size", "4x4", "--forbidden", "5,1"], 1, "forbidden cell 5,1"),
-        (["--size", "4x4", "--start", "4x4"], 2, "--start says what --size and --forbidden would say"),
+        (["--size", "4x4", "--start", "4x4"], 2, "--start excludes --size and --forbidden"),
         (["--start", "..../...."], 1, "2 rows"),
         (["--option", "seed"], 2, "'seed'; expected NAME=VALUE"),
         (["--option", "sed=1"], 1, 'unknown option "sed"'),
         (["--nodes", "0"], 2, "0 is not in the range"),
         (["--first", "you"], 2, "'you' is not one of 'me', 'engine'"),
-        (["--watch", "--ponder"], 2, "--ponder is for games with a person"),
+        (["--watch", "--ponder"], 2, "--ponder and --watch exclude each other"),
         (["--connect", ""], 2, "an address is HOST:PORT or unix:PATH"),
     ],
 )
@@ -409,16 +409,16 @@ def proven(result, plies=None):
     ],
 )
 def test_scores_in_words(value, words):
-    assert score_words(value) == words
+    assert score_text(value) == words
 
 
 def test_reports_in_words():
     line = search_pb2.Line(moves=["4", "4", "3"])
     report = Report(score=score(win_probability=0.5), nodes=12_000, elapsed_us=100_000, lines=[line])
-    assert report_words(report) == "50.0% for o, 12,000 nodes, 120,000/s, line 4 4 3"
+    assert report_text(report) == "50.0% for o, 12,000 nodes, 120,000/s, line 4 4 3"
     line.moves.extend("123456789" * 2)
-    assert report_words(Report(lines=[line])) == "no score, 0 nodes, line 4 4 3 1 2 3 4 5 6 7 8 9 ..."
-    assert report_words(Report(score=score(win_probability=0.5))) == "50.0% for o, 0 nodes"
+    assert report_text(Report(lines=[line])) == "no score, 0 nodes, line 4 4 3 1 2 3 4 5 6 7 8 9 ..."
+    assert report_text(Report(score=score(win_probability=0.5))) == "50.0% for o, 0 nodes"
 
 
 def drawn(rows, columns, stones, moves, last=None):

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from plyd.clients.cli import main
 from plyd.clients.commands.bench import figure
 from plyd.clients.stress import known, rate, soak
-from plyd.clients.stress.tally import Tally
-from plyd.clients.stress.verdict import is_reached, tell
+from plyd.clients.stress.tally import LoadTally
+from plyd.clients.stress.verdict import is_reached, print_verdict
 from tests.patience import SOON, until
 
 
@@ -50,7 +50,7 @@ def test_a_figure_is_reached_or_not(value, at_most, at_least, reached):
 @pytest.mark.parametrize(("value", "status"), [(0, 0), (1, 1)])
 def test_a_broken_promise_is_status_1(capsys, value, status):
     with pytest.raises(SystemExit) as end:
-        tell([figure("game", "wrong answers", value, "", at_most=0)], as_json=True, notes=["wrong: 2 + 2 = 5"])
+        print_verdict([figure("game", "wrong answers", value, "", at_most=0)], as_json=True, notes=["wrong: 2 + 2 = 5"])
     assert end.value.code == status
     told = capsys.readouterr()
     assert json.loads(told.out)["reached"] is (status == 0)
@@ -73,7 +73,7 @@ def test_growth_is_that_of_means_after_the_warm_up():
 
 
 def test_late_means_later_than_limit_and_margin():
-    tally = Tally()
+    tally = LoadTally()
     tally.took(0.14, 0.1, 0.05, "one")
     tally.took(0.16, 0.1, 0.05, "other")
     assert (tally.late, tally.examples) == (1, ["late: other took 0.160 s of 0.100 s"])
@@ -89,16 +89,16 @@ def test_callers_are_shared_out_to_processes(callers, processes, counts):
 
 def test_a_load_below_capacity_is_answered_and_hardly_refused():
     found = told(stress("overload", "--factor", 0.2, "--seconds", 3, "--margin", 1000 * SOON, "--json"))
-    assert found["errors, and calls without an end"] == 0
+    assert found["errors and unfinished calls"] == 0
     assert found["answered within limit + 120000 ms"] == 100
-    assert found["answered"] > found["refused"]
+    assert found["answered"] > found["rejected"]
 
 
 def test_an_overload_is_refused_in_part_and_every_call_ends():
     found = told(stress("overload", "--factor", 8, "--seconds", 3, "--slots", 1, "--margin", 1000 * SOON, "--json"))
-    assert found["errors, and calls without an end"] == 0
+    assert found["errors and unfinished calls"] == 0
     assert found["answered"] > 5
-    assert found["refused"] > 10
+    assert found["rejected"] > 10
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_values_that_are_not_right_are_seen_before_the_load_begins(monkeypatch):
     monkeypatch.setattr(known, "FIRST", ("b 2 2 0 0 0 0", 1422.0))
     result = stress("soak", "--minutes", 0.05)
     assert result.exit_code == 1
-    assert "b 2 2 0 0 0 0 is worth 1422.0, but Evaluate says 1422.339260970406" in result.stderr
+    assert "the value of b 2 2 0 0 0 0 is 1422.0, but Evaluate returns 1422.339260970406" in result.stderr
 
 
 def test_a_rate_is_told_beside_that_of_an_echo():
@@ -141,8 +141,8 @@ def test_a_rate_is_told_beside_that_of_an_echo():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["soak", "--games", "2048"], "2584-2x3 has to be among --games"),
-        (["overload", "--move-time", "soon"], "--move-time is milliseconds"),
+        (["soak", "--games", "2048"], "--games must include 2584-2x3"),
+        (["overload", "--move-time", "soon"], "--move-time needs whole milliseconds"),
         (["overload", "--factor", "0"], "0.1<=x<=100"),
     ],
 )
