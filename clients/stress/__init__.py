@@ -1,6 +1,6 @@
 """`plyd stress`: load and faults against real daemons on real sockets, with every answer checked.
 
-cli         the group
+cli         the group; interrupt lets SIGTERM stop a run like Ctrl-C
 rate        calls per second, compared with an echo server (echo, callers)
 soak        mixed load at capacity for a long time
 overload    more searches than slots

@@ -1,12 +1,12 @@
 """The commands of `plyd stress`."""
 
-import signal
 from collections.abc import Mapping
 from typing import ClassVar
 
 import click
 
 from plyd.clients.cli import LazyGroup
+from plyd.clients.stress.interrupt import stop_on_sigterm
 
 
 class StressGroup(LazyGroup):
@@ -21,7 +21,8 @@ class StressGroup(LazyGroup):
 
 
 @click.group(cls=StressGroup, short_help="Load, overload and kill daemons, and check their guarantees.")
-def stress() -> None:
+@click.pass_context
+def stress(context: click.Context) -> None:
     """Load, overload and kill daemons, and check that they keep their guarantees.
 
     Each command starts its own daemons on this machine and stops them at the end. It shows progress on stderr and
@@ -34,4 +35,4 @@ def stress() -> None:
     plyd stress overload --factor 4
     plyd stress kill --minutes 10 --every 20
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: no daemon is left behind
+    stop_on_sigterm(context)

@@ -60,6 +60,7 @@ def run(
     """The figures, and examples of errors."""
     from plyd.clients.commands.bench import figure
     from plyd.clients.stress.daemons import child_process, first_line, free_port
+    from plyd.clients.stress.interrupt import run_until_stopped
     from plyd.clients.stress.tally import LoadTally
 
     tally = LoadTally()
@@ -68,7 +69,7 @@ def run(
         daemon = KilledDaemon(first_line(supervisor, errors))
         daemon.follow(supervisor)
         with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(load_and_kill(daemon, tally, progress, minutes * 60, every, clients, patience))
+            run_until_stopped(load_and_kill(daemon, tally, progress, minutes * 60, every, clients, patience))
     found = [figure(GAME, f"answers: {kind}", count, "") for kind, count in sorted(tally.answers.items())]
     found += [
         figure(GAME, "kills", daemon.kills, "", at_least=1),

@@ -48,6 +48,7 @@ def overload(game: str, connect: str, as_json: bool, **options: Any) -> None:
 
     from plyd.clients.library.errors import PlydError
     from plyd.clients.stress.daemons import ProgressLine, serving
+    from plyd.clients.stress.interrupt import run_until_stopped
     from plyd.clients.stress.verdict import print_verdict
 
     try:
@@ -60,7 +61,7 @@ def overload(game: str, connect: str, as_json: bool, **options: Any) -> None:
         try:
             with serving(game, connect=connect, options=settings) as daemon:
                 run = OverloadRun(daemon.target, game, limits, ProgressLine(status), **options)
-                asyncio.run(run.run())
+                run_until_stopped(run.run())
         except PlydError as error:
             raise click.ClickException(str(error)) from None
     print_verdict(run.figures(), as_json=as_json, notes=run.notes[:20])

@@ -55,6 +55,7 @@ def soak(minutes: float, games: str, as_json: bool, **options: Any) -> None:
 
     from plyd.clients.library.errors import PlydError
     from plyd.clients.stress.daemons import ProgressLine, serving
+    from plyd.clients.stress.interrupt import run_until_stopped
     from plyd.clients.stress.known import WrongValues
     from plyd.clients.stress.verdict import print_verdict
 
@@ -66,7 +67,7 @@ def soak(minutes: float, games: str, as_json: bool, **options: Any) -> None:
             with serving(*played, connect=options["connect"], options=("--log-level", "warning")) as daemon:
                 run = SoakRun(daemon, played, ProgressLine(status), **options)
                 with contextlib.suppress(KeyboardInterrupt):
-                    asyncio.run(run.go(minutes * 60))
+                    run_until_stopped(run.go(minutes * 60))
                 figures, notes = run.figures(), run.tally.examples
         except (PlydError, WrongValues) as error:
             raise click.ClickException(str(error)) from None

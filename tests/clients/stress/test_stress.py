@@ -87,18 +87,27 @@ def test_callers_are_shared_out_to_processes(callers, processes, counts):
 # --- Short runs -------------------------------------------------------------------------------------------------------
 
 
-def test_a_load_below_capacity_is_answered_and_hardly_refused():
-    found = told(stress("overload", "--factor", 0.2, "--seconds", 3, "--margin", 1000 * SOON, "--json"))
+def test_a_load_below_capacity_is_answered_and_hardly_refused(daemon):
+    options = ["--factor", 0.2, "--seconds", 1, "--move-time", 20, "--margin", 1000 * SOON, "--connect", daemon]
+    found = told(stress("overload", *options, "--json"))
     assert found["errors and unfinished calls"] == 0
     assert found["answered within limit + 120000 ms"] == 100
     assert found["answered"] > found["rejected"]
 
 
-def test_an_overload_is_refused_in_part_and_every_call_ends():
+def test_an_overload_is_refused_in_part_and_every_call_ends(narrow_daemon):
+    options = ["--factor", 8, "--seconds", 1, "--margin", 1000 * SOON, "--connect", narrow_daemon]
+    found = told(stress("overload", *options, "--json"))
+    assert found["errors and unfinished calls"] == 0
+    assert found["answered"] > 0
+    assert found["rejected"] > 0
+
+
+@pytest.mark.slow
+def test_an_overload_starts_a_daemon_with_these_slots():
     found = told(stress("overload", "--factor", 8, "--seconds", 3, "--slots", 1, "--margin", 1000 * SOON, "--json"))
     assert found["errors and unfinished calls"] == 0
-    assert found["answered"] > 5
-    assert found["rejected"] > 10
+    assert found["rejected"] > 0
 
 
 @pytest.mark.slow
@@ -125,16 +134,19 @@ def test_a_soak_that_is_told_to_go_says_what_it_saw_and_leaves_no_daemon_behind(
     assert not Path(f"/proc/{daemon}").exists()
 
 
-def test_values_that_are_not_right_are_seen_before_the_load_begins(monkeypatch):
+def test_values_that_are_not_right_are_seen_before_the_load_begins(daemon, monkeypatch):
     monkeypatch.setattr(known, "FIRST", ("b 2 2 0 0 0 0", 1422.0))
-    result = stress("soak", "--minutes", 0.05)
+    monkeypatch.setattr(soak, "POSITIONS", 5)
+    result = stress("soak", "--minutes", 0.05, "--connect", daemon)
     assert result.exit_code == 1
     assert "the value of b 2 2 0 0 0 0 is 1422.0, but Evaluate returns 1422.339260970406" in result.stderr
 
 
-def test_a_rate_is_told_beside_that_of_an_echo():
-    found = told(stress("rate", "--rounds", 1, "--seconds", 0.5, "--processes", 2, "--callers", 4, "--json"))
-    assert found["Describe, 4 callers"] > 10
+def test_a_rate_is_told_beside_that_of_an_echo(daemon, monkeypatch):
+    monkeypatch.setattr(rate, "WARM_SECONDS", 0.1)
+    options = ["--rounds", 1, "--seconds", 0.2, "--processes", 2, "--callers", 4, "--connect", daemon]
+    found = told(stress("rate", *options, "--json"))
+    assert found["Describe, 4 callers"] > 0
     assert found["Describe, share of the echo's rate"] > 0
 
 
