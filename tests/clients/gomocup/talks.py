@@ -5,7 +5,7 @@ import asyncio
 from plyd.clients.gomocup.bridge import GomocupBridge
 from plyd.engines.gomoku.rules import RULES
 from plyd.v1 import position_pb2, search_pb2
-from tests.patience import SOON
+from tests.patience import LONG, SOON
 
 TALK = ("MESSAGE", "DEBUG")
 QUIET = "BOARD 2,2,1 14,3,2 3,15,1 16,14,2 9,1,1 1,9,2 DONE"  # on 20x20: stones far apart, so no search ends early
@@ -79,4 +79,4 @@ class ScriptedEngine:
 def quiet_board(size=20):
     """Lines that start a game whose search does not end by itself."""
     board = QUIET.split()
-    return [f"START {size}", "INFO timeout_turn 60000", *board]
+    return [f"START {size}", f"INFO timeout_turn {1000 * LONG}", *board]

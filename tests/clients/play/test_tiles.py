@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from random import Random
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +17,6 @@ from plyd.clients.cli import main
 from plyd.clients.formats.rec2584 import SLIDES, Judge, Replay, read_records
 from plyd.clients.hosts.arena2584 import Adviser
 from plyd.clients.library import client, errors
-from plyd.clients.library.embedded import PrivateDaemon
 from plyd.clients.play import tile_games, tiles
 from tests.patience import SOON, until
 
@@ -315,35 +313,38 @@ def test_nobody_there(nowhere):
     assert done.stderr.startswith(f"Error: {nowhere} is unavailable")
 
 
-# The real thing
+# The real thing, with small networks
 
 
-@pytest.fixture(scope="module")
-def fibonacci():
-    """The address of a daemon that plays 2584."""
-    with PrivateDaemon("2584") as daemon:
-        yield daemon.target
-
-
-@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.slow), ["--evil"]])
-def test_games_through_a_daemon(tmp_path, fibonacci, options):
-    path, words = tmp_path / "games.rec", ["--variant", "hard", "--games", 1, "--connect", fibonacci]
+@pytest.mark.parametrize("options", [[], ["--evil"]], ids=["chance", "evil"])
+def test_games_through_a_daemon(tmp_path, daemon_2584, options):
+    path, words = tmp_path / "games.rec", ["--variant", "hard", "--games", 1, "--connect", daemon_2584]
     done = invoke("play", "2584", *words, "--save", path, *options)
     assert (done.exit_code, done.stderr) == (0, "")
     assert invoke("play", "2584", "--read", path).exit_code == 0
 
 
-@pytest.mark.parametrize("game", ["2048", pytest.param("2584", marks=pytest.mark.slow)])
-def test_games_in_bulk(game):
-    done = invoke("play", game, "--games", 4, "--seed", Random(1).randrange(1000))
+@pytest.mark.parametrize("options", [[], ["--evil"], ["--depth", 2, "--until", 64]], ids=["chance", "evil", "until"])
+def test_games_in_bulk(small_network, options):
+    network = ["--model", small_network("2048")]
+    done = invoke("play", "2048", "--games", 4, "--seed", 7, "--threads", 2, *network, *options)
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith("4       avg = ")
 
 
-@pytest.mark.parametrize("variant", [pytest.param("classic", marks=pytest.mark.slow), "hard"])
-def test_saved_games_in_bulk_pass_the_judge(tmp_path, variant):
+@pytest.mark.parametrize(("variant", "tiles"), [("classic", "2-tiles"), ("hard", "3-tiles")])
+def test_saved_games_in_bulk_pass_the_judge(tmp_path, small_network, variant, tiles):
     path = tmp_path / "games.rec"
-    assert invoke("play", "2584", "--variant", variant, "--games", 4, "--save", path).exit_code == 0
+    options = ["--variant", variant, "--games", 4, "--model", small_network("2584", variant), "--save", path]
+    assert invoke("play", "2584", *options).exit_code == 0
     done = invoke("play", "2584", "--read", path)
     assert done.exit_code == 0
-    assert "3-tiles" in done.stdout if variant == "hard" else "2-tiles" in done.stdout
+    assert tiles in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["2048", "2584"])
+def test_games_in_bulk_by_the_shipped_network(game):
+    done = invoke("play", game, "--games", 4, "--seed", 7)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("4       avg = ")

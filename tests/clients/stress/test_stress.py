@@ -124,7 +124,9 @@ def test_a_short_soak_finds_nothing_wrong_and_writes_what_it_saw(tmp_path):
 
 def test_a_soak_that_is_told_to_go_says_what_it_saw_and_leaves_no_daemon_behind(tmp_path):
     file = tmp_path / "soak.csv"
-    command = [sys.executable, "-m", "plyd.clients", "stress", "soak", "--every", "0.2", "--csv", str(file), "--json"]
+    few = "from plyd.clients.stress import known, soak; soak.POSITIONS, known.CHECKED = 20, 2"
+    code = f"{few}; from plyd.clients.cli import main; main()"
+    command = [sys.executable, "-c", code, "stress", "soak", "--every", "0.2", "--csv", str(file), "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     until(lambda: file.exists() and len(file.read_text().splitlines()) > 3)
     [daemon] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
