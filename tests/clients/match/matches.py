@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from plyd.clients.cli import main
 
 PLYD = [sys.executable, "-m", "plyd.clients"]
-QUICK = ["--start", "5x4", "--nodes", "20"]
+QUICK = ["--start", "5x4", "--nodes", "5"]
 
 
 def invoke(*arguments):

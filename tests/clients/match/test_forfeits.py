@@ -78,8 +78,8 @@ def test_overshoot_is_seen(fake, connect4):
 
     sides = ["--first", f"at={fake(slow)} time=0.02", "--second", f"at={connect4} nodes=1"]
     told = json.loads(invoke("match", "connect4", *sides, "--start", "5x4", "--games", 2, "--json").stdout)
-    assert 75 < told["first"]["worst_overshoot_ms"] < 2000
-    assert 95 < told["first"]["mean_ms"] < 2000
+    assert told["first"]["worst_overshoot_ms"] > 75
+    assert told["first"]["mean_ms"] > 95
 
 
 def test_sequential_test_ends_the_match(fake, connect4, tmp_path):

@@ -28,7 +28,7 @@ def begin(*command):
 def test_daemon_that_restarts_costs_no_game(tmp_path):
     path, daemon = tmp_path / "games.jsonl", Daemon(game="connect4")
     sides = ["--first", f"at={daemon.address}", "--second", f"at={daemon.address}"]
-    options = ["--start", "6x5", "--move-time", 20, "--games", 8, "--save", path]
+    options = ["--start", "6x5", "--move-time", 10, "--games", 8, "--save", path]
     thread, done = begin("match", "connect4", *sides, *options)
     try:
         until(lambda: path.exists() and path.read_bytes().count(b"\n") > 1)

@@ -76,7 +76,7 @@ def test_seed_gives_other_openings(connect4):
 def test_games_do_not_depend_on_concurrency(play, tmp_path):
     paths = [tmp_path / "one.jsonl", tmp_path / "three.jsonl"]
     for path, concurrency in zip(paths, (1, 3), strict=True):
-        play(*QUICK, "--games", 8, "--concurrency", concurrency, "--save", path, first="seed=1", second="seed=2")
+        play(*QUICK, "--games", 6, "--concurrency", concurrency, "--save", path, first="seed=1", second="seed=2")
     one, three = ([(game["moves"], game["winner"]) for game in saved(path)[1]] for path in paths)
     assert one == three
 
@@ -89,7 +89,7 @@ def test_more_games_at_once_than_slots_is_told(play, connect4):
 
 
 def test_games_far_beyond_the_slots_wait_and_nobody_forfeits(play, tmp_path):
-    play("--start", "5x4", "--move-time", "50", "--concurrency", "12", "--games", "12", "--save", tmp_path / "games")
+    play("--start", "4x4", "--move-time", "10", "--concurrency", "12", "--games", "12", "--save", tmp_path / "games")
     _, games = saved(tmp_path / "games")
     assert len(games) == 12
     assert {game["reason"] for game in games} == {"rules"}
