@@ -14,7 +14,7 @@ SIDES = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
 Stones = dict["Point", int]
 
 
-class BadCommand(ValueError):
+class CommandRejected(ValueError):
     """A command of the manager cannot be carried out; the text says why."""
 
 
@@ -45,7 +45,7 @@ class GomocupBoard:
 
     def __init__(self, size: int) -> None:
         if not SMALLEST <= size <= LARGEST:
-            raise BadCommand(f"board size {size}; allowed is {SMALLEST} to {LARGEST}")
+            raise CommandRejected(f"board size {size}; allowed is {SMALLEST} to {LARGEST}")
         self.size = size
         self._base: Stones = {}
         self._moves: list[tuple[Point, int]] = []
@@ -59,16 +59,16 @@ class GomocupBoard:
         return list(self.stones().values()).count(OWN)
 
     def check_empty(self, point: Point) -> None:
-        """Raise BadCommand unless the point is on the board and empty."""
+        """Raise CommandRejected unless the point is on the board and empty."""
         if not (point.x < self.size and point.y < self.size):
-            raise BadCommand(f"{point} is off the board; coordinates are 0 to {self.size - 1}")
+            raise CommandRejected(f"{point} is off the board; coordinates are 0 to {self.size - 1}")
         if point in self.stones():
-            raise BadCommand(f"{point} is occupied")
+            raise CommandRejected(f"{point} is occupied")
 
     def check_stone(self, point: Point) -> None:
-        """Raise BadCommand unless a stone is on the point."""
+        """Raise CommandRejected unless a stone is on the point."""
         if self.stones().get(point) not in (OWN, OPPONENT):
-            raise BadCommand(f"no stone on {point}")
+            raise CommandRejected(f"no stone on {point}")
 
     def put(self, point: Point, who: int) -> None:
         """Put a stone on an empty point."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import version
 from random import Random
 
-from plyd.clients.gomocup.board import OPPONENT, OWN, BadCommand, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.board import OPPONENT, OWN, CommandRejected, EnginePosition, GomocupBoard, Point
 from plyd.clients.gomocup.engine import GomocupEngine, SearchQuery
 from plyd.clients.gomocup.swap2 import swap2
 from plyd.clients.gomocup.text import POINT, STONE, SearchPrinter, StoneList, one_line, point_of, quoted, report_text
@@ -90,7 +90,7 @@ class GomocupBridge:
                 await self._continue_list(line)
             elif line:
                 self._say(f"UNKNOWN command {quoted(line)}")
-        except BadCommand as error:
+        except CommandRejected as error:
             self._say(f"ERROR {one_line(str(error))}")
 
     async def close(self) -> None:
@@ -100,16 +100,16 @@ class GomocupBridge:
 
     async def _start(self, rest: str) -> None:
         if not WHOLE.fullmatch(rest):
-            raise BadCommand(f"START needs the board size, such as START 15, not {quoted(rest)}")
+            raise CommandRejected(f"START needs the board size, such as START 15, not {quoted(rest)}")
         await self._start_game(int(rest))
 
     async def _rect_start(self, rest: str) -> None:
         found = POINT.fullmatch(rest)
         if not found:
-            raise BadCommand(f"RECTSTART needs columns and rows, such as RECTSTART 15,15, not {quoted(rest)}")
+            raise CommandRejected(f"RECTSTART needs columns and rows, such as RECTSTART 15,15, not {quoted(rest)}")
         columns, rows = int(found[1]), int(found[2])
         if columns != rows:
-            raise BadCommand(f"{columns} columns and {rows} rows; only square boards are supported")
+            raise CommandRejected(f"{columns} columns and {rows} rows; only square boards are supported")
         await self._start_game(rows)
 
     async def _start_game(self, size: int) -> None:
@@ -122,7 +122,7 @@ class GomocupBridge:
         try:
             await self._engine.ready(self._options)
         except PlydError as error:
-            raise BadCommand(str(error)) from None
+            raise CommandRejected(str(error)) from None
         finally:
             notice.cancel()
             self._since = loop.time()  # the time of later commands starts here
@@ -199,7 +199,7 @@ class GomocupBridge:
 
     def _started_board(self) -> GomocupBoard:
         if not self._board:
-            raise BadCommand("no board; send START first, such as START 15")
+            raise CommandRejected("no board; send START first, such as START 15")
         return self._board
 
     async def _begin_list(self, name: str, form: re.Pattern[str]) -> None:
@@ -216,7 +216,7 @@ class GomocupBridge:
             return
         self._stone_list = None
         if stone_list.error:
-            raise BadCommand(stone_list.error)
+            raise CommandRejected(stone_list.error)
         if stone_list.name == "SWAP2BOARD":
             self._begin_thinking(self._answer_swap2(list(stone_list.stones)))
             return
@@ -237,7 +237,7 @@ class GomocupBridge:
         board = self._started_board()
         await self._cancel_search()
         if not board.nearest():
-            raise BadCommand("the board is full")
+            raise CommandRejected("the board is full")
         self._begin_thinking(self._answer(board))
 
     def _begin_thinking(self, answer: Coroutine[None, None, None]) -> None:
@@ -271,7 +271,7 @@ class GomocupBridge:
 
         try:
             words = await swap2(stones, size, self._began + allowed.search, ask, self._random)
-        except BadCommand as error:
+        except CommandRejected as error:
             words = f"ERROR {error}"
         if self._engine.trouble:
             self._say(f"MESSAGE {one_line(self._engine.trouble)}")

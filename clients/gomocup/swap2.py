@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple
 
-from plyd.clients.gomocup.board import BadCommand, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.board import CommandRejected, EnginePosition, GomocupBoard, Point
 from plyd.clients.gomocup.text import win_probability
 from plyd.clients.library.requests import Report
 
@@ -24,7 +24,7 @@ OPENINGS = (  # black, white, black: offsets of column and row from the centre
 async def swap2(stones: list[Point], size: int, end: float, ask: Ask, random: Random) -> str:
     """The answer to SWAP2BOARD: three stones, one stone, or SWAP."""
     if len(stones) not in (0, 3, 5):
-        raise BadCommand(f"{len(stones)} stones; SWAP2BOARD takes 0, 3 or 5")
+        raise CommandRejected(f"{len(stones)} stones; SWAP2BOARD takes 0, 3 or 5")
     return await (choose_side(stones, size, end, ask) if stones else choose_opening(size, end, ask, random))
 
 

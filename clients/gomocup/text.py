@@ -4,7 +4,16 @@ import asyncio
 import re
 from collections.abc import Callable
 
-from plyd.clients.gomocup.board import BLOCKED, OPPONENT, OWN, BadCommand, EnginePosition, GomocupBoard, Point, Stones
+from plyd.clients.gomocup.board import (
+    BLOCKED,
+    OPPONENT,
+    OWN,
+    CommandRejected,
+    EnginePosition,
+    GomocupBoard,
+    Point,
+    Stones,
+)
 from plyd.clients.library.requests import Report
 from plyd.v1 import search_pb2
 
@@ -34,11 +43,11 @@ class StoneList:
         try:
             if not found or who not in (OWN, OPPONENT, BLOCKED):
                 form = "x,y,who (1 own, 2 the opponent's, 3 blocked)" if has_owners else "x,y"
-                raise BadCommand(f"expected lines {form} and DONE after {self.name}, not {quoted(line)}")
+                raise CommandRejected(f"expected lines {form} and DONE after {self.name}, not {quoted(line)}")
             point = Point(int(found[1]), int(found[2]))
             self._board.put(point, who)
             self.stones[point] = who
-        except BadCommand as error:
+        except CommandRejected as error:
             self.error = self.error or str(error)
 
 
@@ -72,7 +81,7 @@ def point_of(name: str, rest: str) -> Point:
     """The point after a command's name."""
     found = POINT.fullmatch(rest)
     if not found:
-        raise BadCommand(f"{name} needs a point, such as {name} 7,8, not {quoted(rest)}")
+        raise CommandRejected(f"{name} needs a point, such as {name} 7,8, not {quoted(rest)}")
     return Point(int(found[1]), int(found[2]))
 
 

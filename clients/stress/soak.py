@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import csv
+import importlib.util
 import itertools
 import time
 from collections.abc import Sequence
@@ -62,6 +63,8 @@ def soak(minutes: float, games: str, as_json: bool, **options: Any) -> None:
     played = games.split(",")
     if "2584-2x3" not in played:
         raise click.UsageError("--games must include 2584-2x3, whose values the answers are compared with")
+    if options["plot"] and importlib.util.find_spec("matplotlib") is None:
+        raise click.ClickException("--plot needs matplotlib: pip install 'plyd[plot]'")
     with Console(stderr=True).status("starting") as status:
         try:
             with serving(*played, connect=options["connect"], options=("--log-level", "warning")) as daemon:
@@ -203,10 +206,8 @@ def growth(samples: Sequence[Sample]) -> float | None:
 
 def draw(samples: Sequence[Sample], path: Path) -> None:
     """Plot memory and rate over time."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise click.ClickException("--plot needs matplotlib: pip install 'plyd[plot]'") from None
+    import matplotlib as mpl
+
     mpl.use("Agg")
     from matplotlib import pyplot
 

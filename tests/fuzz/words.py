@@ -99,7 +99,7 @@ class Manager:
 
 def check_gomocup_words(data: bytes) -> None:
     """Points and lists of stones are read or refused, and a board that was read can be asked about."""
-    from plyd.clients.gomocup.board import BadCommand, GomocupBoard
+    from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
     from plyd.clients.gomocup.text import POINT, STONE, StoneList, one_line, point_of, quoted
     from plyd.engines.core.errors import BadInput
     from plyd.engines.gomoku.rules import FREESTYLE
@@ -109,7 +109,7 @@ def check_gomocup_words(data: bytes) -> None:
     board = GomocupBoard(size)
     try:
         board.check_empty(point_of("TURN", first))
-    except BadCommand as error:
+    except CommandRejected as error:
         assert one_line(str(error)).isascii()
     assert quoted(first).isprintable()
     listing = StoneList("BOARD", STONE if len(data) % 2 else POINT, size)

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from plyd.clients.gomocup.board import LARGEST, SMALLEST, BadCommand, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.board import LARGEST, SMALLEST, CommandRejected, EnginePosition, GomocupBoard, Point
 from plyd.clients.gomocup.swap2 import OPENINGS, swap2, turned
 from plyd.v1 import search_pb2
 from tests.clients.gomocup.talks import O
@@ -86,7 +86,7 @@ def test_every_opening_is_three_different_points_of_the_board(size):
 
 @pytest.mark.parametrize("count", [1, 2, 4, 6])
 def test_swap2_with_another_number_of_stones(count):
-    with pytest.raises(BadCommand, match=f"{count} stones; SWAP2BOARD takes 0, 3 or 5"):
+    with pytest.raises(CommandRejected, match=f"{count} stones; SWAP2BOARD takes 0, 3 or 5"):
         decide([(x, 0) for x in range(count)])
 
 

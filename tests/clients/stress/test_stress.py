@@ -152,6 +152,13 @@ def test_a_rate_is_told_beside_that_of_an_echo(daemon, monkeypatch):
     assert found["Describe, share of the echo's rate"] > 0
 
 
+def test_a_plot_without_matplotlib_is_refused_before_the_run(monkeypatch):
+    monkeypatch.setattr(soak.importlib.util, "find_spec", lambda name: None)
+    result = stress("soak", "--plot", "soak.png")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: --plot needs matplotlib: pip install 'plyd[plot]'\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
