@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
-from plyd.clients.formats.files import Record
+from plyd.clients.formats.files import GameRecord
 from plyd.clients.library.errors import InvalidRequest, PlydError
 from plyd.clients.library.requests import Position, Report, State
 from plyd.clients.web.search_stream import PageQuery
@@ -146,7 +146,7 @@ def _moves(value: Any, most: int = MAX_MOVES) -> list[str]:
     return [_text("a move", move, 64) for move in value]
 
 
-def parse_export(data: bytes) -> tuple[Record, str]:
+def parse_export(data: bytes) -> tuple[GameRecord, str]:
     """The game record and the file format in the body of a request to /export."""
     try:
         wanted = json.loads(data)
@@ -158,10 +158,10 @@ def parse_export(data: bytes) -> tuple[Record, str]:
     texts = {name: _text(name, record.get(name, ""), MAX_TEXT_LENGTH) for name in names}
     players = (_text("a player", one, 64), _text("a player", two, 64))
     moves = tuple(_moves(record.get("moves"), MAX_RECORDED_MOVES))
-    return Record(**texts, moves=moves, players=players), _text("format", form, 16)
+    return GameRecord(**texts, moves=moves, players=players), _text("format", form, 16)
 
 
-def record_json(record: Record) -> dict[str, Any]:
+def record_json(record: GameRecord) -> dict[str, Any]:
     """A game record as JSON."""
     return asdict(record)
 

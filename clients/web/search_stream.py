@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from plyd.clients.library.aio import AsyncGame
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
-from plyd.clients.library.requests import Position, Report, Thinking
+from plyd.clients.library.requests import LimitArgs, Position, Report
 from plyd.clients.web.daemons import DaemonLink
 from plyd.clients.web.fair_queue import TimeSlice
 from plyd.v1 import search_pb2
@@ -90,7 +90,7 @@ class SearchStream:
     ) -> AsyncGenerator[Report, None]:
         """The reports of one time slice; the last one is final for the daemon."""
         game = await self._game_at(link, query)
-        limits = Thinking(lines=query.lines, nodes=query.nodes, depth=query.depth)
+        limits = LimitArgs(lines=query.lines, nodes=query.nodes, depth=query.depth)
         if query.seconds is not None:
             limits["seconds"] = max(MIN_SECONDS, query.seconds - spent)
         stopping = asyncio.ensure_future(self._stop_in_time(game, time_slice, stopped))
