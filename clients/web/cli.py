@@ -47,15 +47,15 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
     plyd web --connect 127.0.0.1:25844 --listen 127.0.0.1:8000
     plyd web --listen 0.0.0.0:8000 --insecure --name games.example
     """
-    from plyd.clients.library.channel import BadEndpoint, Endpoint, parse_endpoint
+    from plyd.clients.library.channel import Endpoint, is_loopback, parse_endpoint
     from plyd.clients.library.errors import PlydError
 
     targets = connect or tuple(f"127.0.0.1:{FIRST_DAEMON + i}" for i in range(DAEMONS))
     try:
         wanted = parse_endpoint(listen, insecure=True)
-    except (PlydError, BadEndpoint) as error:
+    except PlydError as error:
         raise click.ClickException(str(error)) from None
-    if not wanted.is_local and not insecure:
+    if not is_loopback(wanted.host) and not insecure:
         raise click.ClickException(
             f"{wanted} can be reached from other machines, unencrypted; to allow it, add --insecure, "
             "and --name HOST for each name or address that their browsers use for this machine"
