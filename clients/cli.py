@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from typing import ClassVar
@@ -48,6 +48,17 @@ class LazyGroup(click.Group):
         module, _, name = self.places[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, str]:
+    """Engine options by name, from the NAME=VALUE texts of --option."""
+    options = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{pair!r}; expected NAME=VALUE", param_hint="--option")
+        options[name] = value
+    return options
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
