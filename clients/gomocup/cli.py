@@ -53,7 +53,7 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> Non
     plyd warm gomoku
     c-gomoku-cli -each tc=0/1 tolerance=10 -engine cmd=/path/to/pbrain-plyd -engine cmd=/path/to/pbrain-other \\
         -boardsize 15 -rule 0 -games 40
-    plyd gomocup --connect 127.0.0.1:25844 --option threads=2
+    plyd gomocup --connect 127.0.0.1:25844 --option method=negascout --option threads=2
 
     docs/gomocup.md describes every command and the use of time.
     """
