@@ -11,7 +11,7 @@ GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$
 .PHONY: help up test test-slow test-stutter test-kaggle fuzz check proto freeze bench course clean
 
 help: ## list the commands
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 up: .venv/up ## install if needed, then run every engine, each in its own daemon
 	$(BIN)/plyd up

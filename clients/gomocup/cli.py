@@ -80,7 +80,7 @@ async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> N
     """Serve the manager until END, end of file, or until it closes our stdout."""
     from plyd.clients.gomocup.bridge import GomocupBridge
     from plyd.clients.gomocup.engine import GAME, GomocupEngine
-    from plyd.clients.library.locate import Elsewhere, Home
+    from plyd.clients.library.locate import ExistingDaemon, RestartingDaemon
 
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     lines: asyncio.Queue[tuple[str, float] | None] = asyncio.Queue()
@@ -106,7 +106,7 @@ async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> N
                 say(f"ERROR {type(error).__name__}: {str(error)!a}")
 
     bridge = GomocupBridge(
-        GomocupEngine(Elsewhere(connect) if connect is not None else Home(GAME)), say, move_ms, options
+        GomocupEngine(ExistingDaemon(connect) if connect is not None else RestartingDaemon(GAME)), say, move_ms, options
     )
     threading.Thread(target=read_lines, args=(receive,), daemon=True).start()
     handling = asyncio.ensure_future(handle_lines(bridge))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from plyd.clients.gomocup.board import EnginePosition
-from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, told_apart
+from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, cancelled_call
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, PlydError, TimedOut, Unavailable
-from plyd.clients.library.locate import LEAVE_SECONDS, Place
-from plyd.clients.library.requests import Position, Report, Retry, Thinking
+from plyd.clients.library.locate import LEAVE_SECONDS, DaemonSource
+from plyd.clients.library.requests import LimitArgs, Position, Report, Retry
 from plyd.v1 import engine_pb2
 
 GAME = "gomoku"
@@ -35,7 +35,7 @@ class SearchQuery:
 class GomocupEngine:
     """Searches over one stream as long as it lasts, so that the engine keeps its tree between moves."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: DaemonSource) -> None:
         self.known: dict[str, engine_pb2.Option] = {}  # options of the engine
         self.trouble = ""  # the last search's problem with its daemon
         self._place = place
@@ -84,7 +84,7 @@ class GomocupEngine:
             try:
                 game = await self._follow(query)
                 left = 0.0 if self._is_stopped else max(end - asyncio.get_running_loop().time(), 0.0)
-                thinking: Thinking = {"seconds": left, "nodes": query.nodes, "depth": query.depth}
+                thinking: LimitArgs = {"seconds": left, "nodes": query.nodes, "depth": query.depth}
                 async for report in game.go(**thinking):
                     on_report(report)
                 return
@@ -117,7 +117,7 @@ class GomocupEngine:
         """Stop the running search; its final report still arrives."""
         self._is_stopped = True
         if self._game and self._asked:
-            with contextlib.suppress(Cancelled), told_apart():  # concurrent writes end a stream; the search retries
+            with contextlib.suppress(Cancelled), cancelled_call():  # concurrent writes end a stream; the search retries
                 await self._game.stop()
 
     async def close(self) -> None:

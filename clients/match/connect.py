@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.requests import Thinking
+from plyd.clients.library.requests import LimitArgs
 from plyd.clients.match.openings import check_two_players
 from plyd.clients.match.side import BadMatch, MatchSide, SideLimits
 
@@ -42,7 +42,7 @@ def connect_sides(
     The referee is the private daemon, or else the second side's: usually the first side is the one being tested.
     """
     with contextlib.ExitStack() as stack:
-        private = "" if all(side.at for side in sides) else stack.enter_context(PrivateDaemon(game)).target
+        private = "" if all(side.at for side in sides) else stack.enter_context(EmbeddedDaemon(game)).target
 
         def client(target: str, retry_seconds: float) -> EngineClient:
             return stack.enter_context(EngineClient(target, game, variant, retry_seconds=retry_seconds))
@@ -70,9 +70,9 @@ def check_side(client: EngineClient, side: MatchSide) -> int:
     return slots or 1
 
 
-def search_limits(limits: SideLimits, remaining: float | None) -> Thinking:
+def search_limits(limits: SideLimits, remaining: float | None) -> LimitArgs:
     """A client's search arguments for these limits and the time remaining on the clock."""
-    arguments = Thinking(seconds=limits.seconds, nodes=limits.nodes, depth=limits.depth)
+    arguments = LimitArgs(seconds=limits.seconds, nodes=limits.nodes, depth=limits.depth)
     if limits.clock:
         arguments["remaining_seconds"], arguments["increment_seconds"] = remaining, limits.clock[1]
     return arguments

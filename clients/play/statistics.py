@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from plyd.clients.formats.rec2584 import FACES, Finished
+from plyd.clients.formats.tile_replay import FACES, FinishedGame
 
 GOALS = {"2048": 11, "2584": 17}  # index of the tile that names the game
 
@@ -14,13 +14,13 @@ class Blocks:
     def __init__(self, game: str, size: int) -> None:
         self._game = game
         self._size = size
-        self._block: list[Finished] = []
+        self._block: list[FinishedGame] = []
         self.games = 0
 
-    def add(self, game: Finished) -> str:
+    def add(self, game: FinishedGame) -> str:
         """The text of the block if this game completes it, otherwise an empty string."""
         self.games += 1
-        self._block.append(Finished(game.points, game.moves, game.largest, game.start_ms, game.end_ms))
+        self._block.append(FinishedGame(game.points, game.moves, game.largest, game.start_ms, game.end_ms))
         return self.rest() if len(self._block) == self._size else ""
 
     def rest(self) -> str:
@@ -29,7 +29,7 @@ class Blocks:
         return statistics(self._game, block, self.games) if block else ""
 
 
-def statistics(game: str, block: Sequence[Finished], games: int) -> str:
+def statistics(game: str, block: Sequence[FinishedGame], games: int) -> str:
     """One block: games so far, points, speed; then for each tile the share that reached it (and ended with it).
 
     1000    avg = 251234, max = 600122, 812345 moves/s
@@ -52,7 +52,7 @@ def statistics(game: str, block: Sequence[Finished], games: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def busy_milliseconds(block: Sequence[Finished]) -> int:
+def busy_milliseconds(block: Sequence[FinishedGame]) -> int:
     """Milliseconds in which at least one of the games was being played; 0 if their times are unknown."""
     busy, until = 0, 0
     for start, end in sorted((played.start_ms, played.end_ms) for played in block):

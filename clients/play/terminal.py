@@ -10,9 +10,9 @@ import click
 
 from plyd.clients.cli import parse_options
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.requests import Thinking
+from plyd.clients.library.requests import LimitArgs
 from plyd.clients.play.terminal_game import TerminalGame, TerminalSettings
 
 MOVE_MS = 1000
@@ -119,7 +119,7 @@ def run(game: str, start: str, options: dict[str, Any], variant: str = "") -> No
         sys.stdin.reconfigure(errors="replace")  # invalid bytes are an invalid move
     try:
         with contextlib.ExitStack() as stack:
-            target = connect if connect is not None else stack.enter_context(PrivateDaemon(game)).target
+            target = connect if connect is not None else stack.enter_context(EmbeddedDaemon(game)).target
             with EngineClient(target, game, retry_seconds=FIRST_SECONDS) as client:
                 client.describe()  # fails if no daemon answers
             client = stack.enter_context(EngineClient(target, game, variant))
@@ -136,7 +136,7 @@ def settings_of(game: str, start: str, options: dict[str, Any]) -> TerminalSetti
     milliseconds, nodes = options["move_time"], options["nodes"]
     if milliseconds is None and nodes is None:
         milliseconds = MOVE_MS
-    thinking: Thinking = {"nodes": nodes, "seconds": milliseconds / 1000 if milliseconds is not None else None}
+    thinking: LimitArgs = {"nodes": nodes, "seconds": milliseconds / 1000 if milliseconds is not None else None}
     named = parse_options(options["option"])
     return TerminalSettings(
         game, start, options["first"] == "engine", options["watch"], options["ponder"], thinking, named

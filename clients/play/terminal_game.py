@@ -11,7 +11,7 @@ import click
 
 from plyd.clients.library.client import EngineClient, Game
 from plyd.clients.library.errors import InvalidRequest, Unavailable
-from plyd.clients.library.requests import WINNERS, Report, Thinking
+from plyd.clients.library.requests import WINNERS, LimitArgs, Report
 from plyd.clients.play.board_text import STONES, Labels, draw, other, report_text
 from plyd.v1 import position_pb2
 
@@ -37,7 +37,7 @@ class TerminalSettings:
     engine_first: bool
     watch: bool
     ponder: bool
-    thinking: Thinking
+    thinking: LimitArgs
     options: dict[str, str]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from plyd.clients.formats.rec2584 import FACES, Finished, Replay
+from plyd.clients.formats.tile_replay import FACES, FinishedGame, Replay
 from plyd.clients.hosts.arena2584 import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
 
 BULK = [sys.executable, "-P", "-m", "plyd.engines.tiles.play.many_games"]
@@ -35,7 +35,7 @@ class TileSettings:
     until: int | None = None
 
 
-def in_bulk(settings: TileSettings, *, with_actions: bool) -> Generator[Finished, None, None]:
+def in_bulk(settings: TileSettings, *, with_actions: bool) -> Generator[FinishedGame, None, None]:
     """Games played by the engine in a process of its own, as they end."""
     thinking = ["--depth", settings.depth or 1] if settings.move_time is None else ["--move-time", settings.move_time]
     command = [*BULK, settings.game, "--variant", settings.variant, "--games", settings.games, *thinking]
@@ -63,15 +63,15 @@ def in_bulk(settings: TileSettings, *, with_actions: bool) -> Generator[Finished
             raise click.ClickException(f"the engine failed: {reason}")
 
 
-def finished_of(line: bytes) -> Finished:
+def finished_of(line: bytes) -> FinishedGame:
     """The game in a line of the engine's output."""
     try:
-        return Finished(**json.loads(line))
+        return FinishedGame(**json.loads(line))
     except (TypeError, ValueError):
         raise click.ClickException(f"the engine wrote {line[:80]!r}, which is not a finished game") from None
 
 
-def over_wire(target: str, settings: TileSettings) -> Generator[Finished, None, None]:
+def over_wire(target: str, settings: TileSettings) -> Generator[FinishedGame, None, None]:
     """Games played by a daemon: one Search per move, and one per new tile if the environment is evil.
 
     The board and the random numbers are kept here, so a daemon that restarts is simply asked again.
@@ -85,7 +85,9 @@ def over_wire(target: str, settings: TileSettings) -> Generator[Finished, None, 
         yield from play_games(Adviser(client.search, limits, evil=settings.evil), settings, odds)
 
 
-def play_games(adviser: Adviser, settings: TileSettings, odds: Mapping[int, float]) -> Generator[Finished, None, None]:
+def play_games(
+    adviser: Adviser, settings: TileSettings, odds: Mapping[int, float]
+) -> Generator[FinishedGame, None, None]:
     """Games in which an adviser chooses the slides, and if it is evil also the cells of new tiles."""
     random = Random(settings.seed)
     for _ in range(settings.games):

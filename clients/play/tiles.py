@@ -10,7 +10,9 @@ from typing import Any, NoReturn
 
 import click
 
-from plyd.clients.formats.rec2584 import FACES, BadRecord, Finished, Judge, RecordWriter, read_records
+from plyd.clients.formats.rec2584 import BadRecord, RecordWriter, read_records
+from plyd.clients.formats.rec2584_judge import Judge
+from plyd.clients.formats.tile_replay import FACES, FinishedGame
 from plyd.clients.play.statistics import Blocks
 from plyd.clients.play.tile_games import TileSettings, in_bulk, over_wire
 
@@ -159,7 +161,7 @@ def settings_of(game: str, options: Mapping[str, Any]) -> TileSettings:
     return TileSettings(game, **{**options, "seed": seed, "threads": options["threads"] or os.cpu_count() or 1})
 
 
-def print_results(results: Generator[Finished, None, None], blocks: Blocks, games: int, save: Path | None) -> int:
+def print_results(results: Generator[FinishedGame, None, None], blocks: Blocks, games: int, save: Path | None) -> int:
     """Print statistics as games end, and save the games; the exit status."""
     status = 0
     with contextlib.ExitStack() as stack:

@@ -35,7 +35,7 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
     plyd web
     plyd web --connect 127.0.0.1:25844 --listen 127.0.0.1:8000
     """
-    from plyd.clients.library.endpoint import Endpoint, parse_endpoint
+    from plyd.clients.library.channel import Endpoint, parse_endpoint
     from plyd.clients.library.errors import PlydError
 
     targets = connect or tuple(f"127.0.0.1:{FIRST_DAEMON + i}" for i in range(DAEMONS))

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from plyd.clients.formats.files import MOST_MOVES as MOST_RECORDED
-from plyd.clients.formats.files import Record
+from plyd.clients.formats.files import GameRecord
 from plyd.clients.library.errors import InvalidRequest, PlydError
 from plyd.clients.library.requests import Position, Report, State
 from plyd.clients.web.search_stream import Question
@@ -144,7 +144,7 @@ def _moves(value: Any, most: int = MOST_MOVES) -> list[str]:
     return [_text("a move", move, 64) for move in value]
 
 
-def record_of(data: bytes) -> tuple[Record, str]:
+def record_of(data: bytes) -> tuple[GameRecord, str]:
     """The record and the format that a page asks to have written."""
     try:
         wanted = json.loads(data)
@@ -156,10 +156,10 @@ def record_of(data: bytes) -> tuple[Record, str]:
     texts = {name: _text(name, record.get(name, ""), LONGEST_TEXT) for name in names}
     players = (_text("a player", one, 64), _text("a player", two, 64))
     moves = tuple(_moves(record.get("moves"), MOST_RECORDED))
-    return Record(**texts, moves=moves, players=players), _text("format", form, 16)
+    return GameRecord(**texts, moves=moves, players=players), _text("format", form, 16)
 
 
-def record_words(record: Record) -> dict[str, Any]:
+def record_words(record: GameRecord) -> dict[str, Any]:
     """A record for the page."""
     return asdict(record)
 

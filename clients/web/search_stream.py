@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from plyd.clients.library.aio import AsyncGame
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
-from plyd.clients.library.requests import Position, Report, Thinking
+from plyd.clients.library.requests import LimitArgs, Position, Report
 from plyd.clients.web.daemons import Post
 from plyd.clients.web.fair_queue import Turn
 from plyd.v1 import search_pb2
@@ -88,7 +88,7 @@ class Thinker:
     ) -> AsyncGenerator[Report, None]:
         """One turn's reports; the last is final to the daemon."""
         game = await self._show(post, question)
-        thinking = Thinking(lines=question.lines, nodes=question.nodes, depth=question.depth)
+        thinking = LimitArgs(lines=question.lines, nodes=question.nodes, depth=question.depth)
         if question.seconds is not None:
             thinking["seconds"] = max(LEAST_SECONDS, question.seconds - spent)
         ending = asyncio.ensure_future(self._end(game, turn, stopped))

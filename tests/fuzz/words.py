@@ -132,7 +132,7 @@ def check_gomocup_words(data: bytes) -> None:
 
 def check_arena(data: bytes) -> None:
     """Every line of a referee is answered in one line, told to be wrong, or passed over."""
-    from plyd.clients.hosts.arena2584 import VARIANTS, Arena, Side
+    from plyd.clients.hosts.arena2584 import VARIANTS, Arena, ArenaPlayer
 
     class Adviser:
         def slide(self, replay):
@@ -142,16 +142,16 @@ def check_arena(data: bytes) -> None:
             return index << 4 | replay.empty()[0]
 
     out, errors = io.StringIO(), io.StringIO()
-    Arena(Side("plyd", Adviser(), VARIANTS["hard"], seed=1), out, errors).run(text_of(data).split("\n")[:60])
+    Arena(ArenaPlayer("plyd", Adviser(), VARIANTS["hard"], seed=1), out, errors).run(text_of(data).split("\n")[:60])
     for reply in out.getvalue().splitlines(keepends=True) if "\x85" not in text_of(data) else ():
         assert ARENA_REPLY.fullmatch(reply) or not reply.isprintable(), reply
 
 
 def check_solve_lines(data: bytes) -> None:
     """Lines come out whole, however they are cut on their way, and one without end does not fill the memory."""
-    from plyd.clients.commands.solve import LONGEST_LINE, Lines
+    from plyd.clients.commands.solve import LONGEST_LINE, LineBuffer
 
-    lines, out = Lines(), b""
+    lines, out = LineBuffer(), b""
     pieces = [data[i : i + 7] for i in range(0, len(data), 7)] if data[:1] != b"L" else [data, b"y" * 9000, b"\n"]
     for piece in pieces:
         whole = lines.add(piece)
@@ -226,7 +226,9 @@ def check_game_file(file_name: str, data: bytes) -> None:
 
 def check_course_record(data: bytes) -> None:
     """A record file is judged or refused, and is the same file when what was read of it is written."""
-    from plyd.clients.formats.rec2584 import BadRecord, Finished, Judge, pack_records, read_records_from
+    from plyd.clients.formats.rec2584 import BadRecord, pack_records, read_records_from
+    from plyd.clients.formats.rec2584_judge import Judge
+    from plyd.clients.formats.tile_replay import FinishedGame
 
     judge = Judge()
     try:
@@ -236,7 +238,7 @@ def check_course_record(data: bytes) -> None:
         assert str(error)
         return
     assert judge.summary()
-    kept = [Finished(0, 0, 0, start, end, actions) for actions, start, end in records]
+    kept = [FinishedGame(0, 0, 0, start, end, actions) for actions, start, end in records]
     assert pack_records(kept) == data
     assert all(game.points >= 0 for game in games)
 

@@ -17,7 +17,6 @@ from math import exp, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import DRAW, LOSS, OPEN, WIN, glance, key_of, playable, winning_cells
@@ -25,6 +24,7 @@ from plyd.engines.connect4.graph.features import WEIGHTS, look_at
 from plyd.engines.connect4.graph.memory import NONE, Graph, enlist, find, take_node
 from plyd.engines.connect4.playout import playout
 from plyd.engines.core.intrinsics import is_raised, lowest_bit_index, monotonic_ns
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, lane_of, load, only_lane, used_lanes
 
 DONE, OUT_OF_TIME, OUT_OF_ROOM, TOLD_TO_STOP, DECIDED = range(5)  # why `think` came back

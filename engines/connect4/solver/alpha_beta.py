@@ -11,12 +11,12 @@ The stack is explicit: one row an open position, the root's first. `work` may be
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import DRAW, OPEN, WIN, glance, has_four, key_of, playable, winning_cells
 from plyd.engines.connect4.graph.kernel import LONGEST
 from plyd.engines.core.intrinsics import is_raised, lowest_bit_index, monotonic_ns
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, count_all, lane_of, load, only_lane, store, used_lanes
 
 TOP = 300

@@ -12,13 +12,13 @@ from math import log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import has_four, playable
 from plyd.engines.connect4.graph.kernel import DONE, LONGEST, OUT_OF_TIME, POLL, TOLD_TO_STOP, Limit
 from plyd.engines.connect4.playout import DRAW, LOSS, WIN, blind_playout, next_random
 from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, nth_bit_index
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import load, only_lane, used_lanes
 
 ROOT = 0

@@ -15,10 +15,10 @@ both counted from the margin's corner, and one row of a set is one 32-bit word.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import lowest_bit_index, pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.evaluation import Weights, shipped
 from plyd.engines.gomoku.board.patterns import A_THREE, COMBINATION_MASK, KIND_SHIFT, KINDS, NO_COMBO, radius_of, tables
 from plyd.engines.gomoku.renju import MOST_ASKED

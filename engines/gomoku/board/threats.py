@@ -10,10 +10,10 @@ While a search has more to do the board shows the position it has come to; `leav
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
     HASH,
     NOBODY,

@@ -1,4 +1,4 @@
-"""Games of NegaScout against itself, to learn from: `python -m plyd.engines.gomoku.fit.pattern_games`."""
+"""`python -m plyd.engines.gomoku.fit.pattern_games OUT`: games of NegaScout against itself, for `fitting`."""
 
 import random
 import time
@@ -13,7 +13,7 @@ from plyd.engines.gomoku.board.board import Board, O, X, place_of, set_up
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.evaluation import Weights, load
 from plyd.engines.gomoku.board.threats import chase_for
-from plyd.engines.gomoku.fit.records import Record
+from plyd.engines.gomoku.fit.records import PatternGame
 from plyd.engines.gomoku.negascout.kernel import (
     BEST_MOVE,
     DECIDED,
@@ -30,7 +30,7 @@ from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board,
 
 
 class Sparring:
-    """One NegaScout of so many nodes a move, on one thread."""
+    """A NegaScout player with a fixed number of nodes per move, on one thread."""
 
     def __init__(self, rules: GomokuRules, nodes: int, weights: Weights | None = None) -> None:
         self.rules, self.nodes, self.taste, self.weights = rules, nodes, Taste(24, 64, 200), weights
@@ -38,7 +38,7 @@ class Sparring:
         self._table, self._room, self._chase = table_for(1 << 16), room_for(), chase_for(1 << 13)
 
     def choose(self, position: Position) -> tuple[str, int]:
-        """A move, and its value."""
+        """The move to play, and its value."""
         board = self._boards.get(position.size)
         if board is None:
             board = self._boards[position.size] = blank_board(position.size, self.rules.rule, weights=self.weights)
@@ -63,7 +63,7 @@ class Sparring:
 
 
 def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
-    """A position after some random moves, each near the middle and near another stone."""
+    """A position after some random moves near the middle, and these moves."""
     position = empty_board(size)
     moves: list[str] = []
     while len(moves) < plies:
@@ -80,8 +80,8 @@ def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random
     return position, moves
 
 
-def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> Record:
-    """One game from a random opening; a certain result ends it."""
+def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> PatternGame:
+    """One game from a random opening. It ends as soon as its result is proven."""
     rules = player.rules
     position, moves = random_opening(rules, size, plies, rng)
     result = 0
@@ -92,19 +92,21 @@ def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> Re
             result = (1 if value > 0 else -1) * (1 if position.mover == "x" else -1)
             break
         position = rules.play(position, move).position
-    return Record(size, rules.rule, plies, tuple(moves), result)
+    return PatternGame(size, rules.rule, plies, tuple(moves), result)
 
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--games", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--nodes", type=click.IntRange(1), default=4000, show_default=True, help="Of a move.")
-@click.option("--size", type=click.IntRange(5, 20), default=15, show_default=True)
-@click.option("--variant", type=click.Choice(list(RULES)), default="freestyle", show_default=True)
-@click.option("--weights", type=click.Path(path_type=Path), help="A file of fitting.py's, in place of what ships.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--games", type=click.IntRange(1), default=1000, show_default=True, help="Number of games.")
+@click.option("--nodes", type=click.IntRange(1), default=4000, show_default=True, help="Nodes per move.")
+@click.option("--size", type=click.IntRange(5, 20), default=15, show_default=True, help="Board size.")
+@click.option("--variant", type=click.Choice(list(RULES)), default="freestyle", show_default=True, help="Rules.")
+@click.option(
+    "--weights", type=click.Path(path_type=Path), help="Weights that fitting.py wrote.  [default: those that ship]"
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
 def main(out: Path, games: int, nodes: int, size: int, variant: str, weights: Path | None, seed: int) -> None:
-    """Append games to the file OUT."""
+    """Play games of NegaScout against itself and append them to the file OUT."""
     rng, player = random.Random(seed), Sparring(RULES[variant], nodes, load(weights) if weights else None)
     began = time.monotonic()
     with out.open("a", buffering=1) as file:
@@ -112,7 +114,7 @@ def main(out: Path, games: int, nodes: int, size: int, variant: str, weights: Pa
             record = play_game(player, size, rng.randint(2, 8), rng)
             file.write(record.text() + "\n")
             if played % 50 == 0:
-                click.echo(f"{played} games, {(time.monotonic() - began) / played:.2f} s a game")
+                click.echo(f"{played} games, {(time.monotonic() - began) / played:.2f} s per game")
 
 
 if __name__ == "__main__":

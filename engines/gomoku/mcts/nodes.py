@@ -10,8 +10,9 @@ that a parent reads them as they are; a status is for who is to move at it:
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from plyd.engines.core.kernel_cache import njit
 
 OPEN, WIN, LOSS, DRAW, FAIL = range(5)
 IS_EXPANDED, IS_WHOLE = 1, 2  # flags: has children; and has all that matter

@@ -12,10 +12,10 @@ from math import exp, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
     FREE,
     MARGIN,

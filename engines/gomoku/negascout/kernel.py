@@ -10,10 +10,10 @@ The stack is in arrays, so a search ends after so many nodes, or at its time, wh
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, monotonic_ns, pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
     FREE,
     HASH,
@@ -449,12 +449,6 @@ def _keep(table: NDArray[Any], mask: int, key: int, value: int, move: int, depth
     entry.move = move
     entry.depth = max(-8, min(127, depth))
     entry.bound = bound
-
-
-def transfer(table: NDArray[Any], larger: NDArray[Any]) -> None:
-    """Have a larger table know what a smaller one knows."""
-    known = table[table["key"] != 0]
-    larger[known["key"] & np.uint64(larger.size - 1)] = known
 
 
 @njit(cache=True, nogil=True)

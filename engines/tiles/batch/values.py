@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.batch.lines import LETTER_B
 from plyd.engines.tiles.bitboard import slides_of, with_tile
 from plyd.engines.tiles.ntuple.moves import best_slide

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import extract_bits, pointer_to, prefetch
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Word, is_word, symmetries
 
 IMAGES = 8

@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import count_bits, is_raised, monotonic_ns
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import Word, cell_at, empties, largest, with_tile
 from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide
 from plyd.engines.tiles.search.expectimax import (

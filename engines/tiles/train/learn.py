@@ -21,10 +21,10 @@ Several threads may learn into the same weights at once: they take no locks, and
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import lowest_bit_index, pointer_to, prefetch
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Rows, Slides, Word, drop_at, empties, largest, load, slides_of, store
 from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, drop, slide
 from plyd.engines.tiles.ntuple.network import (

@@ -6,7 +6,7 @@ import pytest
 
 from plyd.clients.gomocup import engine
 from plyd.clients.gomocup.engine import GomocupEngine
-from plyd.clients.library.locate import Elsewhere
+from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.gomocup.talks import ScriptedEngine, Talk
 from tests.patience import SOON
 
@@ -27,7 +27,7 @@ def playing(gomoku, monkeypatch):
     monkeypatch.setattr(engine, "WARM_UP_SECONDS", 0.0)
 
     def run(conversation, address=gomoku, **options):
-        return hold(conversation, lambda: GomocupEngine(Elsewhere(address)), **options)
+        return hold(conversation, lambda: GomocupEngine(ExistingDaemon(address)), **options)
 
     return run
 

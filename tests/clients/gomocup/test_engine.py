@@ -11,7 +11,7 @@ from plyd.clients.gomocup.board import EnginePosition
 from plyd.clients.gomocup.bridge import ABOUT
 from plyd.clients.gomocup.engine import GomocupEngine, SearchQuery, common_moves
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.locate import Elsewhere
+from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.gomocup.talks import Talk, quiet_board
 from tests.patience import SOON
 
@@ -95,7 +95,7 @@ def test_a_node_limit_ends_the_search(playing):
 
 def test_a_game_stays_on_one_stream(gomoku):
     async def play():
-        engine = GomocupEngine(Elsewhere(gomoku))
+        engine = GomocupEngine(ExistingDaemon(gomoku))
         talk = Talk(engine, 1000 * SOON)
         await talk.ask("START 15")
         await talk.tell("INFO max_node 20")
@@ -119,7 +119,7 @@ def test_a_game_stays_on_one_stream(gomoku):
 
 def test_a_late_search_ends_later_and_its_stream_stays(gomoku):
     async def play():
-        engine, reports, now = GomocupEngine(Elsewhere(gomoku)), [], asyncio.get_running_loop().time
+        engine, reports, now = GomocupEngine(ExistingDaemon(gomoku)), [], asyncio.get_running_loop().time
         position = EnginePosition("20x20", ("c18", "o17", "d5", "q6"))
         await engine.search(SearchQuery(position, "freestyle", depth=1), now() + 60, now() + 60, reports.append)
         first, number = engine._game, len(reports)

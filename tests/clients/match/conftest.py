@@ -64,5 +64,5 @@ def private_daemons(connect4, monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr(connect, "PrivateDaemon", StandIn)
+    monkeypatch.setattr(connect, "EmbeddedDaemon", StandIn)
     return started

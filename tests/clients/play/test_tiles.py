@@ -14,7 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.clients.formats.rec2584 import SLIDES, Judge, Replay, read_records
+from plyd.clients.formats.rec2584 import read_records
+from plyd.clients.formats.rec2584_judge import Judge
+from plyd.clients.formats.tile_replay import SLIDES, Replay
 from plyd.clients.hosts.arena2584 import Adviser
 from plyd.clients.library import client, errors
 from plyd.clients.play import tile_games, tiles

@@ -186,7 +186,7 @@ def test_a_search_keeps_to_its_limits(page, sticks):
     page.final(page.think(seconds=0.05, nodes=7, depth=9, lines=3, options=FOR_EVER))
     limits = sticks.engine.asked[-1].limits
     assert (limits.max_nodes, limits.max_depth, limits.max_lines) == (7, 9, 3)
-    assert limits.budget_seconds() <= 0.05
+    assert limits.max_seconds <= 0.05
 
 
 def test_stop_ends_a_search_with_what_it_has(page):
@@ -273,7 +273,7 @@ def test_a_timed_search_that_gives_way_still_searches_all_of_its_time(bridge, st
         other.think(options=FOR_EVER)
         report = one.final(timed)[-1]
         assert report["reason"] == "time"
-        later = [asked.limits.budget_seconds() for asked in sticks.engine.asked]
+        later = [asked.limits.max_seconds for asked in sticks.engine.asked]
         assert any(budget is not None and budget < 0.9 for budget in later)
 
 

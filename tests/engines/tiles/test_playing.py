@@ -7,7 +7,7 @@ import pytest
 
 from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.play.kernel import Pace, play_game
-from plyd.engines.tiles.play.many_games import Match, results
+from plyd.engines.tiles.play.many_games import GameSettings, results
 from plyd.engines.tiles.rulebook import SLIDES
 from plyd.engines.tiles.search.expectimax import How, Limit, memory_for
 from tests.engines.tiles.small_players import VARIANTS, random_player, slow_value, trained_player
@@ -23,7 +23,7 @@ def player(request):
 
 def played(player, games, depth=1, seconds=None, evil=False, seed=1, with_actions=False, threads=1, until=0):
     """Results of games, without the times, in the order of their points: threads end games in any order."""
-    match = Match(player, depth, seconds, evil, seed, with_actions, until)
+    match = GameSettings(player, depth, seconds, evil, seed, with_actions, until)
     found = list(results(match, games, threads))
     assert all(game.pop("start_ms") <= game.pop("end_ms") for game in found)
     return sorted(found, key=lambda game: (game["points"], game["moves"]))
@@ -141,7 +141,7 @@ def test_games_with_time_for_each_move_are_played_to_their_end(evil):
 
 
 def test_a_caller_who_takes_no_more_results_ends_the_games_that_are_played():
-    match = Match(random_player("2048", "classic"), 1, 0.002, False, 1, False, 0)
+    match = GameSettings(random_player("2048", "classic"), 1, 0.002, False, 1, False, 0)
     games = results(match, 100_000, 2)  # hours, if all were played
     next(games)
     began = time.monotonic()
