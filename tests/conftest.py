@@ -6,7 +6,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-BROWSER = "tests/clients/web/test_page"
+BROWSER = "tests/clients/web/browser"
 LONGEST = (BROWSER, "tests/test_up", "tests/faults", "tests/engines/gomoku", "tests/clients/match")
 SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 

@@ -1,4 +1,4 @@
-"""FinishedGame games of a match: one JSON object per line in a file, and their sum."""
+"""Finished games of a match: one JSON object per line in a file, and their sum."""
 
 import json
 import math

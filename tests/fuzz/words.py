@@ -166,31 +166,31 @@ def check_page(data: bytes) -> None:
     """A page's message is a request whose every field is of its kind, or is refused; so is a record to be written."""
     from plyd.clients.library.errors import InvalidRequest
     from plyd.clients.library.requests import limits_of
-    from plyd.clients.web.messages import Request, error_words, record_of
+    from plyd.clients.web.messages import PageRequest, error_json, parse_export
 
     text = text_of(data)
     try:
-        request = Request(text)
+        request = PageRequest(text)
     except InvalidRequest as error:
-        json.dumps(error_words(error))
+        json.dumps(error_json(error))
         request = None
-    readers = ("position", "moves", "seconds", "question") if request else ()
+    readers = ("position", "moves", "seconds", "search_query") if request else ()
     for reader in (*readers, "flag", "whole"):
         try:
             if request is None:
                 break
             value = getattr(request, reader)(*{"flag": ["chance"], "whole": ["nodes", 1, 1 << 40]}.get(reader, []))
         except InvalidRequest as error:
-            json.dumps(error_words(error))
+            json.dumps(error_json(error))
             continue
-        if reader == "question":
+        if reader == "search_query":
             wish = {"seconds": value.seconds, "nodes": value.nodes, "depth": value.depth}
             limits_of(wish, wish.keys()).SerializeToString()
             value.position.SerializeToString()
     try:
-        check_written(*record_of(data))
+        check_written(*parse_export(data))
     except InvalidRequest as error:
-        json.dumps(error_words(error))
+        json.dumps(error_json(error))
 
 
 def check_written(record, form: str) -> None:
