@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
@@ -63,6 +63,17 @@ class LazyGroup(click.Group):
         if args[0] not in self.places and (near := get_close_matches(args[0], self.places)):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, near))}?")
         return super().resolve_command(ctx, args)
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, str]:
+    """Engine options by name, from the NAME=VALUE texts of --option."""
+    options = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{pair!r}; expected NAME=VALUE", param_hint="--option")
+        options[name] = value
+    return options
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
