@@ -20,6 +20,7 @@ from plyd.clients.formats.rec2584 import BadRecord, RecordWriter, read_records
 from plyd.clients.formats.rec2584_judge import Judge
 from plyd.clients.formats.tile_replay import FACES, FinishedGame, Replay
 from plyd.clients.hosts.arena2584 import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
+from plyd.clients.library.embedded import announce_start
 from plyd.clients.play.games import Games
 from plyd.clients.play.statistics import Blocks
 
@@ -214,6 +215,8 @@ def progress(games: int) -> Iterator[tuple[Callable[[str], None], Callable[[], N
 
 def in_bulk(wanted: Wanted, *, with_actions: bool) -> Generator[FinishedGame, None, None]:
     """Games played inside the engine, in a process of its own, as they finish."""
+    if wanted.evil:
+        announce_start(wanted.game)
     thinking = ["--depth", wanted.depth or 1] if wanted.move_time is None else ["--move-time", wanted.move_time]
     command = [*BULK, wanted.game, "--variant", wanted.variant, "--games", wanted.games, *thinking]
     command += ["--seed", wanted.seed, "--threads", wanted.threads]
