@@ -22,7 +22,7 @@ COMMANDS = {
     "serve": "plyd.servers.cli.serve:serve",
     "web": "plyd.clients.web.cli:web",
     "solve": "plyd.clients.commands.solve:solve",
-    "play": "plyd.clients.play.tiles:play",
+    "play": "plyd.clients.play.cli:play",
     "match": "plyd.clients.match.cli:match",
     "gomocup": "plyd.clients.gomocup.cli:gomocup",
     "arena": "plyd.clients.hosts.arena2584:arena",

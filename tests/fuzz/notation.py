@@ -98,10 +98,10 @@ def check_address(data: bytes) -> None:
 
 def check_contender(data: bytes) -> None:
     """A side of a match is read, or refused in words."""
-    from plyd.clients.match.side import BadMatch, Limits, contender_of
+    from plyd.clients.match.side import BadMatch, SideLimits, parse_side
 
     try:
-        side = contender_of(text_of(data), "first", Limits(seconds=0.1))
+        side = parse_side(text_of(data), "first", SideLimits(seconds=0.1))
     except BadMatch as error:
         assert str(error)
         return
