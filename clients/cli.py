@@ -83,7 +83,7 @@ def main() -> None:
 
     \b
     plyd up                                  run every engine
-    echo "b 2 2 0 0 0 0" | plyd solve        what is this 2x3 position worth?
+    echo "b 2 2 0 0 0 0" | plyd solve        value of a 2x3 position
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our own errors replace what the core of gRPC prints
 
