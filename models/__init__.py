@@ -1,1 +1,9 @@
-"""Models: what was learned. Network definitions, trainers, and weights with their SHA-256, loaded by name."""
+"""Weights: file formats, and the networks that ship. Imports no other room.
+
+files          the format of every .plyd file: a JSON header, arrays, a SHA-256
+errors         BadWeights, what every reader raises
+ntuple/        the n-tuple networks of 2048 and 2584
+policy_value   the policy-value networks of Gomoku
+cli            `plyd models`: list, pack, import and export; chooses the reader by the header's kind
+weights/       the networks that ship, each with its manifest (*.json)
+"""

@@ -1,35 +1,40 @@
-"""`plyd models`: what ships, and how networks come and go: pack for play, import from the lab, export to it."""
+"""`plyd models`: lists and checks the networks that ship; packs, imports and exports networks of every kind."""
 
 import contextlib
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
 FILE = click.Path(path_type=Path)
+WEIGHTS = Path(__file__).parent / "weights"
 
 
 @click.group(short_help="List, pack, import and export networks.", invoke_without_command=True)
 @click.pass_context
 def models(context: click.Context) -> None:
-    """List the networks that ship, each checked against the SHA-256 of its manifest; or work on files.
+    """List the networks that ship, and check each against the SHA-256 of its manifest.
+
+    The commands below turn training runs into files for play, and files into training runs. They work on the n-tuple
+    networks of 2048 and 2584 and on the policy-value network of Gomoku.
 
     \b
     plyd models                                             what ships
     plyd models pack runs/2048-classic-8x6 mine.plyd        a training run, packed for play
-    plyd models import weights.bin runs/student             the 2048 lab's weight file, to train on or to pack
-    plyd models import mine.plyd runs/more                  the same with a packed network
-    plyd models export runs/student weights.bin             and back
+    plyd models pack runs/gomoku-3x32 mine.plyd
+    plyd models import mine.plyd runs/more                  a packed network, to train it further
+    plyd models import weights.bin runs/student             the same with a weight file of the 2048 lab
+    plyd models export runs/student weights.bin             a weight file of the 2048 lab
+    plyd models export runs/gomoku-3x32 gomoku.onnx         Gomoku's network as ONNX
     """
     if context.invoked_subcommand is None:
         show()
 
 
 def show() -> None:
-    """Print a table of what ships."""
+    """Print a table of the networks that ship."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -38,105 +43,154 @@ def show() -> None:
     from plyd.models.files import read_file
 
     table = Table("name", "network", "games", "trained", "size", "SHA-256", "file", box=box.SIMPLE)
-    is_sound = True
-    for path in sorted((Path(__file__).parent / "weights").glob("*.plyd")):
+    are_sound = True
+    for path in sorted(WEIGHTS.glob("*.plyd")):
         try:
             manifest = json.loads(path.with_suffix(".json").read_text())
-            right = read_file(path)[2] == manifest["sha256"]
-            verdict = "sound" if right else "not the one of its manifest"
+            is_sound = read_file(path)[2] == manifest["sha256"]
+            verdict = "sound" if is_sound else "not the one of its manifest"
         except (BadWeights, OSError, ValueError) as error:
-            manifest, right, verdict = {"sha256": "?", "trained": {}}, False, str(error)
-        is_sound &= right
+            manifest, is_sound, verdict = {"sha256": "?", "trained": {}}, False, str(error)
+        are_sound &= is_sound
         trained = {"network": "?", "games": "?", "seconds": 0} | manifest["trained"]
         table.add_row(
             path.stem,
             trained["network"],
             str(trained["games"]),
             f"{trained['seconds'] / 60:.0f} min",
-            f"{path.stat().st_size / 1e6:.1f} MB",
+            size_of(path),
             manifest["sha256"][:12],
             verdict,
         )
     Console(width=max(120, Console().width)).print(table)
-    if not is_sound:
+    if not are_sound:
         sys.exit(1)
 
 
 @models.command(short_help="Pack a training run for play.")
 @click.argument("run", type=FILE)
 @click.argument("file", type=FILE)
-@click.option("--step", type=click.FloatRange(0, min_open=True), default=4.0, show_default=True, help="Points.")
-@click.option("--keep", type=click.FloatRange(0, 1, min_open=True), default=1.0, show_default=True, help="Share.")
-def pack(run: Path, file: Path, step: float, keep: float) -> None:
-    """Pack the checkpoint of RUN, a training run's folder, into FILE, and write its manifest beside it.
+@click.option(
+    "--step",
+    type=click.FloatRange(0, min_open=True),
+    help="n-tuple networks only: weights are rounded to multiples of this many points.  [default: 4]",
+)
+@click.option(
+    "--keep",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="n-tuple networks only: share of the weights that is kept, those that were updated most.  [default: 1]",
+)
+def pack(run: Path, file: Path, step: float | None, keep: float | None) -> None:
+    """Pack RUN, the folder of a training run, into FILE for play, and write a manifest beside FILE.
 
-    Weights are rounded to whole steps: fewer points a step, a larger file. Of weights learned with temporal coherence,
-    --keep 0.6 keeps the 60% that saw most. What that costs in strength, plyd play tells.
+    A smaller --step makes a larger file. --keep below 1 makes a smaller one; it works on weights that were learned
+    with temporal coherence (the default method). Measure the effect on strength with plyd play.
+
+    Of a Gomoku run, the newest network in nets/ is packed, as it is.
     """
+    from plyd.models import policy_value
+    from plyd.models.files import kind_of, manifest_of, write_manifest
     from plyd.models.ntuple import packing
     from plyd.models.ntuple.checkpoint import read_checkpoint
 
     if file.suffix == ".json":
-        raise click.BadParameter(f"{file} is what the manifest would be called", param_hint="FILE")
-    with told():
-        trained = manifest_of(run)
-        checkpoint = read_checkpoint(run)
-        trained = {"network": checkpoint.network, "games": 0, "seconds": 0} | trained
-        sha256 = packing.pack(file, checkpoint, step, keep, {"trained": trained})
-        manifest = {"sha256": sha256, "packed": {"step": step, "keep": keep}, "trained": trained, "scores": []}
-        file.with_suffix(".json").write_text(json.dumps(manifest, indent=2) + "\n")
-    print(f"{file}: {file.stat().st_size / 1e6:.1f} MB, SHA-256 {sha256}", file=sys.stderr)
+        raise click.BadParameter(f"{file} would be the name of the manifest", param_hint="FILE")
+    with one_line_errors():
+        if kind_of(network_in(run)) == policy_value.CHECKPOINT_KIND:
+            if step is not None or keep is not None:
+                raise click.UsageError("--step and --keep are for n-tuple networks; Gomoku's is packed as it is")
+            sha256 = policy_value.pack(run, file)
+        else:
+            trained, checkpoint = manifest_of(run), read_checkpoint(run)
+            trained = {"network": checkpoint.network, "games": 0, "seconds": 0} | trained
+            packed = {"step": step or 4.0, "keep": keep or 1.0}
+            sha256 = packing.pack(file, checkpoint, **packed, manifest={"trained": trained})
+            write_manifest(file, {"sha256": sha256, "packed": packed, "trained": trained, "scores": []})
+    print(f"{file}: {size_of(file)}, SHA-256 {sha256}", file=sys.stderr)
 
 
 @models.command("import", short_help="Make a training run of a network.")
 @click.argument("file", type=FILE)
 @click.argument("run", type=FILE)
-def take(file: Path, run: Path) -> None:
-    """Make a training run's folder RUN from FILE: a packed network, or a weight file of the 2048 lab's framework.
+def import_file(file: Path, run: Path) -> None:
+    """Make RUN, the folder of a training run, from FILE: a packed network, or a weight file of the 2048 lab.
 
-    What temporal coherence knew of the weights is in neither, so go on gently: plyd train ... --rate 0.1 --out RUN.
+    Prints the command that trains it further. For n-tuple networks use a low rate: neither kind of file has the sums
+    of temporal coherence.
     """
-    from plyd.models.files import MAGIC
-    from plyd.models.ntuple.checkpoint import NAME, write_checkpoint
+    from plyd.models import policy_value
+    from plyd.models.errors import BadWeights
+    from plyd.models.files import CHECKPOINT, kind_of
+    from plyd.models.ntuple import packing
+    from plyd.models.ntuple.checkpoint import write_checkpoint
     from plyd.models.ntuple.lab import read_lab
-    from plyd.models.ntuple.packing import unpack, unpacked
 
-    with told():
-        if (run / NAME).exists():
-            raise click.ClickException(f"{run} has a checkpoint already; choose another folder")
-        with file.open("rb") as opened:
-            is_ours = opened.read(len(MAGIC)) == MAGIC
-        checkpoint = unpacked(unpack(file)) if is_ours else read_lab(file)
-        write_checkpoint(run / NAME, checkpoint)
-    print(f"{run}: patterns {checkpoint.network}, {len(checkpoint.places)} weights", file=sys.stderr)
+    with one_line_errors():
+        for name in (CHECKPOINT, policy_value.START):
+            if (run / name).exists():
+                raise BadWeights(f"{run} has a network already ({name}); choose another folder")
+        kind = kind_of(file)
+        if kind == policy_value.KIND:
+            options = policy_value.start_run(file, run)
+            print(f"{run}: train it with: plyd train gomoku {options} --out {run}", file=sys.stderr)
+            return
+        if kind not in ("", packing.KIND):
+            raise BadWeights(f"{file} is a {kind}; only packed networks and the lab's weight files can be imported")
+        checkpoint = packing.unpacked(packing.unpack(file)) if kind else read_lab(file)
+        write_checkpoint(run / CHECKPOINT, checkpoint)
+    print(f"{run}: patterns {checkpoint.network}, {len(checkpoint.places)} weights; train it with:", file=sys.stderr)
+    command = f"plyd train {checkpoint.game} --variant {checkpoint.variant} --network '{checkpoint.network}'"
+    command += f" --cap {checkpoint.base - 1}" if checkpoint.game == "2584" else ""
+    print(f"{command} --rate 0.1 --out {run}", file=sys.stderr)
 
 
-@models.command(short_help="Write a weight file of the 2048 lab.")
-@click.argument("run", type=FILE)
+@models.command(short_help="Write a network for other programs.")
+@click.argument("source", type=FILE)
 @click.argument("file", type=FILE)
-def export(run: Path, file: Path) -> None:
-    """Write the checkpoint of RUN, a training run's folder, to FILE as the 2048 lab's framework reads it."""
-    from plyd.models.ntuple.checkpoint import read_checkpoint
+def export(source: Path, file: Path) -> None:
+    """Write the network of SOURCE, a training run's folder or a packed network, to FILE for other programs.
+
+    A network of 2048 becomes a weight file of the 2048 lab's framework, one of Gomoku an ONNX model (input: planes;
+    outputs: policy and value). There is no such format for 2584.
+    """
+    from plyd.models import policy_value
+    from plyd.models.errors import BadWeights
+    from plyd.models.files import kind_of
+    from plyd.models.ntuple import checkpoint, packing
     from plyd.models.ntuple.lab import write_lab
 
-    with told():
-        write_lab(file, read_checkpoint(run))
-    print(f"{file}: {file.stat().st_size / 1e6:.1f} MB", file=sys.stderr)
+    with one_line_errors():
+        kind = kind_of(network_in(source))
+        if kind in (policy_value.KIND, policy_value.CHECKPOINT_KIND):
+            policy_value.export_onnx(source, file)
+        elif kind == packing.KIND:
+            write_lab(file, packing.unpacked(packing.unpack(source)))
+        elif kind in ("", checkpoint.KIND):
+            write_lab(file, checkpoint.read_checkpoint(source))
+        else:
+            raise BadWeights(f"{source} is a {kind}; only networks of 2048 and Gomoku can be exported")
+    print(f"{file}: {size_of(file)}", file=sys.stderr)
 
 
-def manifest_of(run: Path) -> dict[str, Any]:
-    """What a training run says of itself; nothing if it has no manifest."""
-    path = run / "manifest.json"
-    try:
-        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    except ValueError as error:
-        raise click.ClickException(f"{path} is not JSON: {error}") from None
-    return found
+def network_in(path: Path) -> Path:
+    """The file that says what a path is: a run's checkpoint, or the network it starts with, or the path itself."""
+    from plyd.models.files import CHECKPOINT
+    from plyd.models.policy_value import START
+
+    if not path.is_dir():
+        return path
+    return path / START if (path / START).exists() and not (path / CHECKPOINT).exists() else path / CHECKPOINT
+
+
+def size_of(path: Path) -> str:
+    """The size of a file in kB or MB."""
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
-    """Whatever is wrong with a file becomes one line for people."""
+def one_line_errors() -> Iterator[None]:
+    """What is wrong with a file becomes one line for the user."""
     from plyd.models.errors import BadWeights
 
     try:

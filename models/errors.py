@@ -1,4 +1,4 @@
-"""What can be wrong with a file of weights."""
+"""The error of every reader of weights."""
 
 
 class BadWeights(Exception):

@@ -2,12 +2,12 @@
 
     8 bytes      "PLYDNET1"
     4 bytes      length of the header, little-endian
-    header       JSON: whatever the writer says of itself, and "arrays": name, dtype and shape of each, in order
+    header       JSON: facts of the writer's choice, and "arrays": name, dtype and shape of each, in order
     arrays       one after the other, little-endian, in C order, each from the next multiple of 64 bytes on
     32 bytes     SHA-256 of everything before it
 
-There is nothing in it to execute, and nothing is believed before the checksum agrees. A file is written beside its
-place and then renamed, so that a reader finds the old one or the new one, whole.
+A file holds nothing that is executed, and nothing of it is used before the checksum agrees. It is written under another
+name and then renamed, so a reader finds either the old file or the new one.
 """
 
 import hashlib
@@ -24,22 +24,23 @@ from numpy.typing import NDArray
 from plyd.models.errors import BadWeights
 
 MAGIC = b"PLYDNET1"
+CHECKPOINT, MANIFEST = "checkpoint.plyd", "manifest.json"  # of a training run's folder
 DTYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"}
 ALIGNMENT = 64  # bytes; the header is padded with spaces so that arrays begin at a multiple of it
 Arrays = dict[str, NDArray[Any]]
 
 
 def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Writes the file, whole or not at all; its SHA-256, which stands at its end too."""
+    """Writes the file, completely or not at all; its SHA-256, which is also at its end."""
     for name, array in arrays.items():
         if array.dtype.name not in DTYPES:
-            raise BadWeights(f"array {name} is of {array.dtype}, which files do not hold")
+            raise BadWeights(f"array {name} has the type {array.dtype}, which files cannot hold")
     listed = [{"name": name, "dtype": array.dtype.name, "shape": array.shape} for name, array in arrays.items()]
     text = json.dumps({**header, "arrays": listed}).encode()
     text += b" " * (-(len(MAGIC) + 4 + len(text)) % ALIGNMENT)
     digest = hashlib.sha256()
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.new")  # one name, so that what a crash leaves is written over
+    unfinished = path.with_name(f".{path.name}.new")  # a fixed name, so that the rest of a crash is overwritten
     try:
         with unfinished.open("wb") as file:
             pieces: list[Any] = [MAGIC, len(text).to_bytes(4, "little"), text]
@@ -56,13 +57,13 @@ def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArr
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a full disk does not say where it is full
+            error.filename = str(path)  # the error of a full disk has no path
         raise
     return digest.hexdigest()
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], Arrays, str]:
-    """The header, the arrays, and the SHA-256, which is right."""
+    """The header, the arrays, and the SHA-256, which was checked."""
     try:
         data = np.fromfile(path, np.uint8)
     except OSError as error:
@@ -92,8 +93,39 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays, str]:
     return header, arrays, digest.hexdigest()
 
 
+def kind_of(path: Path) -> str:
+    """The kind that a file's header claims, to choose who reads it: nothing is checked yet. Empty for other files."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                return ""
+            header = json.loads(file.read(int.from_bytes(file.read(4), "little")))
+    except OSError as error:
+        raise BadWeights(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError, MemoryError):
+        header = None
+    return str(header.get("kind")) if isinstance(header, dict) else "damaged file"
+
+
+def manifest_of(run: Path) -> dict[str, Any]:
+    """The manifest of a training run's folder; empty if there is none."""
+    path = run / MANIFEST
+    try:
+        found = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError as error:
+        raise BadWeights(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadWeights(f"{path} is not a manifest: it is no JSON object")
+    return found
+
+
+def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
+    """Writes the manifest of a network beside its file."""
+    file.with_suffix(".json").write_text(json.dumps(manifest, indent=2) + "\n")
+
+
 def whole_in(header: Mapping[str, Any], name: str, most: int) -> int:
-    """A whole number of a header, not below 0; ValueError for anything else."""
+    """A whole number of a header, from 0 to a maximum; ValueError for anything else."""
     value = header[name]
     if type(value) is not int or not 0 <= value <= most:
         raise ValueError(f"{name} is {value!r:.60}; allowed is a whole number from 0 to {most}")
@@ -101,7 +133,7 @@ def whole_in(header: Mapping[str, Any], name: str, most: int) -> int:
 
 
 def number_in(header: Mapping[str, Any], name: str, most: float) -> float:
-    """A number of a header, of that size at most; ValueError for anything else."""
+    """A number of a header, with a maximum size; ValueError for anything else."""
     value = header[name]
     if type(value) not in (int, float) or not -most <= value <= most:
         raise ValueError(f"{name} is {value!r:.60}; allowed is a number from {-most:g} to {most:g}")

@@ -6,12 +6,12 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-BROWSER = "tests/clients/web/test_page"
+BROWSER = "tests/clients/web/browser"
 LONGEST = (BROWSER, "tests/test_up", "tests/faults", "tests/engines/gomoku", "tests/clients/match")
 SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &` in a script: children would ignore Ctrl-C, too
-    signal.signal(signal.SIGINT, lambda *_: None)  # ignored here as before, but children start with the default handler
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script that runs `make test &`
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # child processes then start with the default handler
 
 settings.register_profile(
     "quick",

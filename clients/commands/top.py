@@ -42,7 +42,8 @@ def top(addresses: tuple[str, ...], interval: float, once: bool, as_json: bool) 
     plyd top 127.0.0.1:25860 127.0.0.1:25864 --interval 5
     plyd top --once --json | jq '.[] | {games, requests_per_second}'
     """
-    from plyd.clients.library.endpoint import BadEndpoint, parse_endpoint
+    from plyd.clients.library.channel import parse_endpoint
+    from plyd.clients.library.errors import BadEndpoint
 
     try:
         watched = [str(parse_endpoint(address, insecure=True)) for address in addresses]

@@ -12,10 +12,10 @@ steps over the forbidden cell by itself:
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, STONES, Position, mover
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, aside, is_any, up, used_lanes, words_of
 
 OPEN, WIN, DRAW, LOSS = range(4)  # how a game stands, for the side to move

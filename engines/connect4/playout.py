@@ -7,10 +7,10 @@ other side, and under one that wins for itself only if it must. What is certain 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from plyd.engines.connect4.board import has_four, playable, several, under, winning_cells
 from plyd.engines.core.intrinsics import count_bits, nth_bit_index
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, is_any, load, only_lane, used_lanes
 
 LOSS, DRAW, WIN = 0, 1, 2  # for the side to move first; in half points

@@ -7,22 +7,23 @@ from pathlib import Path
 from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import Option, OptionValue, read_options
+from plyd.engines.core.options import Option, OptionValue, granted_megabytes, memory_option, read_options
 from plyd.engines.core.search import Limits, Searcher
-from plyd.engines.gomoku.mcts.growing import CURIOSITY
 from plyd.engines.gomoku.mcts.inference import load_network, shipped_network
+from plyd.engines.gomoku.mcts.search_tree import C_PUCT
 from plyd.engines.gomoku.mcts.searcher import MctsSearcher
 from plyd.engines.gomoku.negascout.searcher import NegaScoutSearcher
 from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST
 
 OPTIONS = (
     Option(
-        "engine",
-        "mcts is a tree search that the network leads; negascout alpha-beta over learned patterns.",
+        "method",
+        "mcts: tree search led by a network. negascout: alpha-beta over learned patterns.",
         default="mcts",
         choices=("mcts", "negascout"),
+        aliases=("engine",),
     ),
-    Option("c", "mcts: how much it tries what it has tried little.", default=CURIOSITY, minimum=0.0, maximum=10.0),
+    Option("c", "mcts: how much it tries what it has tried little.", default=C_PUCT, minimum=0.0, maximum=10.0),
     Option(
         "threads",
         "Cores for a search, at most; 0 for all that no other search needs, and one for a search with a node limit, "
@@ -31,7 +32,7 @@ OPTIONS = (
         minimum=0,
         maximum=64,
     ),
-    Option("memory", "Megabytes that a search may use.", default=256, minimum=8, maximum=65536),
+    memory_option(default=256, minimum=8, maximum=65536),
 )
 
 
@@ -52,16 +53,17 @@ class Gomoku(Engine):
     def warm_up(self) -> None:
         """Run each kernel once."""
         for variant, rules in RULES.items():
-            searcher = NegaScoutSearcher(rules, read_options(OPTIONS, {}))
+            searcher = self.searcher(variant, read_options(OPTIONS, {"method": "negascout"}))
             for limits in (Limits(max_nodes=2000), Limits(max_seconds=0.05)):
                 list(searcher.search(rules.start(), limits, Stop()))
-            MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {})).warm_up()
+            MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {}), megabytes=8).warm_up()
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
+    def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A searcher with a memory of its own."""
-        if options["engine"] == "mcts":
-            return MctsSearcher(RULES[variant], self._networks[variant][0], options)
-        return NegaScoutSearcher(RULES[variant], options)
+        megabytes = granted_megabytes(options, megabytes)
+        if options["method"] == "mcts":
+            return MctsSearcher(RULES[variant], self._networks[variant][0], options, megabytes)
+        return NegaScoutSearcher(RULES[variant], options, megabytes)
 
 
 CARD = Card(
@@ -73,7 +75,7 @@ CARD = Card(
     position_examples=("15x15", "20x20", "...../...../..x../..o../....."),
     move_notation="A column's letter and a row's number, from a1 at the bottom left.",
     move_examples=("h8", "a1"),
-    node_meaning="a position the search went through; of mcts, a walk down the tree",
+    node_meaning="a position the search went through; of mcts, a simulation in the tree",
     min_rows=SMALLEST,
     max_rows=LARGEST,
     min_columns=SMALLEST,

@@ -2,8 +2,6 @@
 
 import threading
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -11,40 +9,40 @@ from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.play.kernel import Pace, play_game
-from plyd.engines.tiles.search.expectimax import How, Limit, memory_for
-from plyd.engines.tiles.train.trainer import Plan, Trainer
+from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
+from plyd.engines.tiles.train.trainer import TilePlan, TileTrainer
 
 WARM_UP_SECONDS, SECONDS = 6.0, 8.0
 TABLE_ENTRIES = 1 << 16
 LONGEST = 1 << 20
 
 
-def training_pace(game: TileGame, plan: Plan, threads: int) -> float:
+def training_pace(game: TileGame, plan: TilePlan, threads: int) -> float:
     """Moves a second that training makes, learning included, once it is under way."""
-    with TemporaryDirectory() as folder:
-        trainer = Trainer(game, plan, Path(folder), threads)
-        began = time.monotonic()
-        moves, since, pace = 0, began, 0.0
-        for _ in trainer.blocks():
-            now = time.monotonic()
-            if moves == 0 and now - began > WARM_UP_SECONDS:
-                moves, since = trainer.progress.moves, now
-            elif pace == 0.0 and now - began > WARM_UP_SECONDS + SECONDS:
-                pace = (trainer.progress.moves - moves) / (now - since)
-                trainer.stop()  # and see it out, so that nothing runs on behind the next figure
-        return pace
+    trainer, stop = TileTrainer(game, plan, threads), threading.Event()
+    thread = threading.Thread(target=lambda: list(trainer.train(stop)), daemon=True)
+    thread.start()
+    while not trainer.progress.moves:  # kernels are compiled first
+        time.sleep(0.01)
+    time.sleep(WARM_UP_SECONDS)
+    moves, since = trainer.progress.moves, time.monotonic()
+    time.sleep(SECONDS)
+    pace = (trainer.progress.moves - moves) / (time.monotonic() - since)
+    stop.set()
+    thread.join()  # so that nothing runs while the next figure is measured
+    return pace
 
 
 def playing_pace(player: Player, depth: int) -> float:
     """Moves a second of one thread that looks so many slides ahead."""
     flag = np.zeros(1, np.uint8)
-    memory, actions = memory_for(player.brain.shape, TABLE_ENTRIES), np.zeros(LONGEST, np.int16)
-    limit = Limit(np.int64(NEVER), np.int64(NEVER), flag)
-    pace = Pace(How(np.int64(depth), False, False), np.int64(0), np.int64(0))
+    memory, actions = memory_for(player.model.shape, TABLE_ENTRIES), np.zeros(LONGEST, np.int16)
+    limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), flag)
+    pace = Pace(DepthPolicy(np.int64(depth), False, False), np.int64(0), np.int64(0))
 
     def play(seed: int, length: int) -> int:
         seeds = np.array([seed], np.uint64)
-        return int(play_game(player.brain, pace, False, limit, memory, player.game.empty, seeds, actions[:length])[2])
+        return int(play_game(player.model, pace, False, limit, memory, player.game.empty, seeds, actions[:length])[2])
 
     play(1, 2)
     alarm = threading.Timer(SECONDS, lambda: flag.__setitem__(0, 1))

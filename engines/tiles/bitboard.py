@@ -15,11 +15,12 @@ A kernel that is written with these serves both kinds: numba picks the half that
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import count_bits, lowest_bit_index, pointer_to
+from plyd.engines.core.kernel_cache import njit
 
 Word = np.uint64
 ZERO, ONE = Word(0), Word(1)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from plyd.engines.core.engine import Answers, Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import OptionValue, read_options
+from plyd.engines.core.options import OptionValue, granted_megabytes, read_options
 from plyd.engines.core.search import Limits, Searcher
 from plyd.engines.tiles.batch.answers import answer_lines
 from plyd.engines.tiles.batch.values import values_of
 from plyd.engines.tiles.game import TileGame
-from plyd.engines.tiles.ntuple.network import room_for
+from plyd.engines.tiles.ntuple.network import scratch_for
 from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
 from plyd.engines.tiles.search.searcher import OPTIONS, TileSearcher
 
@@ -56,7 +56,7 @@ class TileEngine(Engine):
                     f"{self._files[name]} is for the variant {name!r}; {game.name} has {', '.join(game.variants)}"
                 )
         models = {name: shipped_model(game.name, name) for name in game.variants if name not in self._files}
-        models |= {name: self.player(name).model for name in self._files}
+        models |= {name: self.player(name).info for name in self._files}
         self.card = replace(card, models={name: models[name] for name in game.variants})
 
     def player(self, variant: str) -> Player:
@@ -77,9 +77,9 @@ class TileEngine(Engine):
                 for as_text in (True, False):
                     self.evaluate(variant, f"{letter} {one_tile}\n".encode(), as_text=as_text, with_moves=True)
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
+    def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A searcher with a table of its own."""
-        return TileSearcher(self.player(variant), options)
+        return TileSearcher(self.player(variant), options, granted_megabytes(options, megabytes))
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:
         """What the network says of many positions, one slide ahead."""
@@ -89,8 +89,8 @@ class TileEngine(Engine):
             letters: NDArray[np.uint8], cells: NDArray[np.uint8]
         ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             values, moves = np.empty(letters.size), np.empty(letters.size, np.int64)
-            brain, room = player.brain, room_for(player.brain.shape)
-            values_of(brain, self.game.empty, room, letters, cells, values, moves)
+            model, scratch = player.model, scratch_for(player.model.shape)
+            values_of(model, self.game.empty, scratch, letters, cells, values, moves)
             if not with_moves:
                 moves.fill(-1)
             return values, moves

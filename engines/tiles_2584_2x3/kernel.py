@@ -6,10 +6,10 @@ before-states of larger sums only, and before-states on after-states of the same
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, monotonic_ns
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.batch.lines import LETTER_B
 from plyd.engines.tiles_2584_2x3.tables import BASE, ROWS, Slides
 
@@ -197,13 +197,13 @@ def look_up(
 
 
 @njit(cache=True, nogil=True)
-def slide_worths(code: int, slides: Slides, seen: Bytes, after_value: Floats, worths: Floats) -> bool:
-    """Whether a before-state can occur; then its four slides' worths by opcode, NaN for those that are not legal."""
+def slide_values(code: int, slides: Slides, seen: Bytes, after_value: Floats, values: Floats) -> bool:
+    """Whether a before-state can occur; then its four slides' values by opcode, NaN for those that are not legal."""
     if not seen[canonical(code, slides)] & BEFORE:
         return False
     for direction in range(4):
         after, points = slide(code, direction, slides)
-        worths[direction] = np.nan if after == code else points + after_value[canonical(after, slides)]
+        values[direction] = np.nan if after == code else points + after_value[canonical(after, slides)]
     return True
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: all that a training run needs to go on. Only weights that were learned are stored, with their places."""
+"""Checkpoints of n-tuple networks: everything that a resumed run needs. Only learned weights are stored."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.models.errors import BadWeights
-from plyd.models.files import number_in, read_file, text_in, whole_in, write_file
+from plyd.models.files import CHECKPOINT, number_in, read_file, text_in, whole_in, write_file
 from plyd.models.ntuple.patterns import MOST_INDICES, MOST_WEIGHTS, patterns_of
 
 KIND = "checkpoint"
-NAME = "checkpoint.plyd"
 
 
 @dataclass(slots=True)
 class Checkpoint:
-    """A training run at rest."""
+    """The state of a training run."""
 
     game: str
     variant: str
@@ -25,22 +24,22 @@ class Checkpoint:
     """Its patterns, as `patterns_of` reads them."""
     base: int
     fresh_weight: float
-    """What a weight is before it is learned."""
+    """The value of a weight before it is learned."""
     places: NDArray[np.uint32]
     weights: NDArray[np.float32]
     sums: NDArray[np.float32]
-    """(learned, 2), what temporal coherence knows of each weight; (0, 2) without it."""
+    """(learned, 2), the two sums of temporal coherence for each weight; (0, 2) without it."""
     seeds: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 1), np.uint64))
     plan: dict[str, Any] = field(default_factory=dict)
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        """Weights in all, learned or not."""
+        """Number of all weights, learned or not."""
         return sum(self.base ** len(pattern) for pattern in patterns_of(self.network))
 
     def whole(self) -> NDArray[np.float32]:
-        """Every weight."""
+        """All weights."""
         weights = np.full(self.size, self.fresh_weight, np.float32)
         weights[self.places] = self.weights
         return weights
@@ -52,14 +51,14 @@ LARGEST_WEIGHT = 1e30
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Writes it, whole or not at all."""
+    """Writes a checkpoint, completely or not at all."""
     header = {"kind": KIND, **{name: getattr(checkpoint, name) for name in FACTS}}
     write_file(path, header, {name: getattr(checkpoint, name) for name in ARRAYS})
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """The checkpoint of a file, or of a run's folder, checked."""
-    path = path / NAME if path.is_dir() else path
+    """The checkpoint of a file or of a run's folder, checked."""
+    path = path / CHECKPOINT if path.is_dir() else path
     header, arrays, _ = read_file(path)
     if header.get("kind") != KIND:
         raise BadWeights(f"{path} is a {header.get('kind')}, not a checkpoint")
@@ -85,7 +84,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _check_facts(header: dict[str, Any]) -> None:
-    """Raise ValueError or KeyError for a header that is not of the kinds that a checkpoint's is."""
+    """Raises ValueError or KeyError if a fact of the header is missing or of another type."""
     for name in ("game", "variant", "network"):
         text_in(header, name)
     whole_in(header, "base", MOST_INDICES)

@@ -1,4 +1,4 @@
-"""The weight file of the 2048 lab's framework, both ways, so that students can bring their weights and take ours home.
+"""Reads and writes the weight file of the 2048 lab's framework, so that students can bring their weights and use ours.
 
 Little-endian:
 
@@ -28,7 +28,7 @@ LAB_PATTERNS = patterns_of("lab-extra")
 
 
 def read_lab(path: Path) -> Checkpoint:
-    """The weights of a lab file, as a checkpoint that training can go on from."""
+    """The weights of a lab file, as a checkpoint to train further."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -1,11 +1,11 @@
-"""Networks packed for play: which weights were learned, and each of those as a whole number of steps.
+"""n-tuple networks packed for play: the learned weights only, each as a whole number of steps.
 
     used      a bit for each weight, compressed: whether it was learned and kept
     low       of those, in order, the low byte of the number of steps (as 0, -1, 1, -2, 2, ... count up), compressed
     high      and the high byte
 
-The step is one for the whole network. Steps that grow with the weight save more bytes and lose more games: a value is a
-sum, and the error of its largest weights is what is left when two moves are compared.
+All weights have the same step. Steps that grow with the weight would save bytes and cost strength: a value is a sum of
+weights, and the rounding errors of its largest weights decide when two moves are compared.
 """
 
 import zlib
@@ -27,7 +27,7 @@ KIND = "network"
 
 @dataclass(frozen=True, slots=True)
 class PackedNetwork:
-    """A network as it is for play: what it is for, and its weights in steps."""
+    """A network for play: its game, and its weights in steps."""
 
     game: str
     variant: str
@@ -42,8 +42,10 @@ class PackedNetwork:
 
 
 def pack(path: Path, checkpoint: Checkpoint, step: float, keep: float, manifest: dict[str, Any]) -> str:
-    """Writes a checkpoint's weights for play, rounded to steps; the file's SHA-256. Of those learned with temporal
-    coherence it keeps the share that saw most errors, which is to say most boards.
+    """Writes a checkpoint's weights for play, rounded to steps; the file's SHA-256.
+
+    Of weights learned with temporal coherence it keeps the share with the largest sums of errors, which are those that
+    were updated most.
     """
     seen = checkpoint.sums[:, 1]
     is_kept = seen >= np.quantile(seen, 1 - keep) if seen.size else np.ones(len(checkpoint.places), np.bool_)
@@ -80,7 +82,7 @@ def unpack(path: Path) -> PackedNetwork:
         game, variant, network = (text_in(header, name) for name in ("game", "variant", "network"))
         if size != sum(base ** len(pattern) for pattern in patterns_of(network)):
             raise BadWeights(f"{path} has {size} weights, which its patterns do not")
-        kept = whole_in(header, "kept", size)  # before anything is inflated, so that nothing grows beyond it
+        kept = whole_in(header, "kept", size)  # checked before anything is decompressed, as its limit
         places = _places(_inflated(arrays["used"], (size + 7) // 8))
         if len(places) != kept:
             raise BadWeights(f"{path} says that it keeps {kept} weights; it keeps {len(places)}")
@@ -112,7 +114,7 @@ def unpack(path: Path) -> PackedNetwork:
 
 
 def unpacked(network: PackedNetwork) -> Checkpoint:
-    """A packed network as a checkpoint that training can go on from; what temporal coherence knew is not in it."""
+    """A packed network as a checkpoint to train further, without the sums of temporal coherence."""
     places = np.flatnonzero(network.counts != round(network.fresh_weight / network.step)).astype(np.uint32)
     weights = network.counts[places] * np.float32(network.step)
     none = np.zeros((0, 2), np.float32)
@@ -122,14 +124,14 @@ def unpacked(network: PackedNetwork) -> Checkpoint:
 
 
 def _folded(weights: NDArray[np.float32], step: float) -> NDArray[np.int64]:
-    """Weights in steps, with 0 -1 1 -2 2 ... written as 0 1 2 3 4 ..."""
+    """Weights in steps, zigzag encoded: 0 -1 1 -2 2 ... as 0 1 2 3 4 ..."""
     counts = np.clip(np.rint(weights / np.float32(step)), -MOST_STEPS, MOST_STEPS).astype(np.int64)
     folded: NDArray[np.int64] = (counts * 2) ^ (counts >> 63)
     return folded
 
 
 def _places(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where bits are set, lowest first; most bytes have none, so only the others are taken apart."""
+    """Indices of the bits that are set, in order. Most bytes are 0, so only the others are unpacked."""
     full = np.flatnonzero(bits)
     which, bit = np.nonzero(np.unpackbits(bits[full], bitorder="little").reshape(-1, 8))
     places: NDArray[np.int64] = full[which] * 8 + bit
@@ -141,9 +143,9 @@ def _deflated(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _inflated(data: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """What was compressed, which is `size` bytes; never more, whatever the file holds."""
+    """The decompressed data, which must be `size` bytes. Never decompresses more than that."""
     inflater = zlib.decompressobj()
-    out = inflater.decompress(data.tobytes(), size + 1)  # one more than is right, since 0 would mean any number
+    out = inflater.decompress(data.tobytes(), size + 1)  # one more, since 0 would mean no limit
     if len(out) != size:
         raise ValueError(f"expected {size} bytes of data")
     return np.frombuffer(out, np.uint8)

@@ -5,8 +5,8 @@
     8 9 a b                         . . . .
     c d e f                         . . . .
 
-Which of its eight images stands for a pattern makes no difference to what a network can learn. It does to speed: the
-first cell is the fastest-moving one in the table, and weights for cells that change often should lie near each other.
+Which of its eight images represents a pattern makes no difference to what a network can learn, but it does to speed:
+the index of the first cell varies fastest in the table, and weights of cells that change often should be close.
 """
 
 from plyd.models.errors import BadWeights

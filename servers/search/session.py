@@ -2,21 +2,18 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import NamedTuple
 
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import read_options
+from plyd.engines.core.options import MEMORY, read_options
 from plyd.engines.core.search import Limits, Report, Searcher
+from plyd.engines.core.time_control import Budget
 from plyd.servers.access.quotas import Client, MemoryGrant
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import GameRecord
 from plyd.servers.search.scheduler import Priority
 
-DEADLINE_MARGIN_SECONDS = 0.02  # kept of the caller's deadline for the way back
-DEADLINE_ROUNDING = 0.01  # share of it by which gRPC, writing it in few digits, may have made it longer
-MEMORY = "memory"  # the option, of engines that have it, for the megabytes that a searcher may hold
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
 NEVER_STOPPED = Stop()
 
@@ -106,32 +103,29 @@ class Session:
         Time counts from now on: time spent waiting for a slot is lost to the search.
         """
         position = self.record.position
-        budget = _least(limits.budget_seconds(), _usable(deadline_seconds), self._client.quotas.move_seconds)
-        watch = self._runtime.observer.search(self.record.engine.card.game, budget)
+        most_seconds = self._client.quotas.move_seconds
+        budget = Budget.start(limits, caller_seconds=deadline_seconds, most_seconds=most_seconds)
+        watch = self._runtime.observer.search(self.record.engine.card.game, budget.seconds)
 
         def job(waited: float) -> TimedReport:
-            began = time.monotonic()
             searcher = self._searcher = self._searcher or self._make_searcher()
-            spent = waited + time.monotonic() - began
-            within = limits.within(None if budget is None else budget - spent)
-            for report in watch(searcher.search(position, within, stop), waited):
+            for report in watch(searcher.search(position, budget.left_of(limits), stop), waited):
                 timed = TimedReport(report, waited)
                 if report.final:
                     return timed
                 put(timed)
             raise AssertionError("a search ended without a final report")
 
-        return PreparedSearch(job, None if budget is None else max(budget, MIN_WAIT_SECONDS))
+        return PreparedSearch(job, None if budget.seconds is None else max(budget.seconds, MIN_WAIT_SECONDS))
 
     def _make_searcher(self) -> Searcher:
         """A searcher with its memory: the amount the caller asked for, or what is left of the default."""
-        engine, options = self.record.engine, self._options
-        option = next((option for option in engine.card.options if option.name == MEMORY), None)
-        if option is not None:
-            wanted = int(options[MEMORY])
+        engine, megabytes = self.record.engine, None
+        if option := engine.memory_option:
+            wanted = int(self._options[MEMORY])
             least = wanted if self._asks_for_memory else int(option.minimum or 0)
-            options = options | {MEMORY: self._memory.take(wanted, least)}
-        return engine.searcher(self.record.variant, options)
+            megabytes = self._memory.take(wanted, least)
+        return engine.searcher(self.record.variant, self._options, megabytes)
 
 
 class LatestReport:
@@ -161,14 +155,3 @@ class LatestReport:
         with self._lock:
             timed, self._latest = self._latest, None
         return timed
-
-
-def _usable(deadline_seconds: float | None) -> float | None:
-    """How much of the caller's deadline a search may take, so that its answer still comes in time."""
-    if deadline_seconds is None:
-        return None
-    return deadline_seconds * (1 - DEADLINE_ROUNDING) - DEADLINE_MARGIN_SECONDS
-
-
-def _least(*seconds: float | None) -> float | None:
-    return min((x for x in seconds if x is not None), default=None)

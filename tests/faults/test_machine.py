@@ -111,24 +111,24 @@ def test_training_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_is_ro
     assert (folder / "checkpoint.plyd").read_bytes() == before
     filler.unlink()
     again = subprocess.run([*train, "100"], capture_output=True, text=True, timeout=LONG)
-    assert (again.returncode, "goes on from game 50" in again.stderr) == (0, True)
+    assert (again.returncode, "resumes at game 50" in again.stderr) == (0, True)
     assert read_checkpoint(folder).progress["games"] == 100
 
 
 def test_a_gomoku_trainer_on_a_full_disk_leaves_the_old_checkpoint(small_disk):
     pytest.importorskip("torch")
-    from plyd.engines.gomoku.train.trainer import CHECKPOINT, Plan, Trainer
+    from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer
 
-    trainer = Trainer(Plan(1, 8), small_disk, processes=1)
-    trainer.save()
-    before = (small_disk / CHECKPOINT).read_bytes()
+    trainer, path = GomokuTrainer(GomokuPlan(1, 8), small_disk, processes=1), small_disk / "checkpoint.plyd"
+    trainer.save(path)
+    before = path.read_bytes()
     (small_disk / "filler").write_bytes(bytes((2 << 20) - len(before) - 3 * 4096))
     with pytest.raises(OSError, match="No space left on device"):
-        trainer.save()
-    assert (small_disk / CHECKPOINT).read_bytes() == before
+        trainer.save(path)
+    assert path.read_bytes() == before
     (small_disk / "filler").unlink()
-    trainer.save()
-    assert Trainer(Plan(1, 8), small_disk, processes=1).resume()
+    trainer.save(path)
+    GomokuTrainer(GomokuPlan(1, 8), small_disk, processes=1).load(path)
 
 
 # --- Broken weights ---------------------------------------------------------------------------------------------------

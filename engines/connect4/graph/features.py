@@ -13,10 +13,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from plyd.engines.connect4.board import OPEN, glance, playable, several, under, winning_cells
 from plyd.engines.core.intrinsics import lowest_bit_index
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, aside, count_all, is_any, lane_of, load, only_lane, up, used_lanes
 
 WEIGHTS = {  # log-odds of a move for each of these: what `python -m plyd.engines.connect4.train.fitting` found

@@ -1,16 +1,16 @@
 """Where the graph of positions is kept: nodes in arrays, found by key, and taken back when they are needed anew.
 
-A new graph is all zeros, so the system gives it memory only as it is used. It begins small all the same and grows:
-where much memory comes and goes with every search, the system now and then takes long to find some.
+The address space of a graph is reserved once, at its full size. A new graph is all zeros, so the system gives it memory
+only as it is used: nothing is copied or enlarged while a move is searched.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, take_number
+from plyd.engines.core.kernel_cache import njit
 
 NONE = 0  # the node that is none; nothing is kept there
 PROBES = 32  # slots of the index that a key may be in, from its own on
@@ -34,11 +34,11 @@ EDGE = np.dtype(
     [
         ("child", np.int32),  # where the move leads, NONE if nobody went there
         ("visits", np.int32),
-        ("worth", np.float32),
+        ("value", np.float32),
         ("prior", np.float32),
-        ("pending", np.int16),  # walks under way
+        ("virtual_loss", np.int16),  # simulations under way
         ("column", np.int8),  # the move
-        ("fate", np.int8),  # OPEN, WIN, DRAW or LOSS
+        ("proven_result", np.int8),  # OPEN, WIN, DRAW or LOSS
     ],
     align=True,
 )
@@ -68,23 +68,6 @@ def graph_for(nodes: int, columns: int) -> Graph:
 def nodes_within(megabytes: float, columns: int) -> int:
     """How many nodes such a graph may have."""
     return int(megabytes * (1 << 20) / (NODE.itemsize + EDGE.itemsize * columns + LIST_BYTES))
-
-
-def enlarged(graph: Graph, nodes: int) -> Graph:
-    """A larger graph with everything that this one holds, which was never recycled."""
-    larger = graph_for(nodes, graph.edges.shape[1])
-    used = min(int(graph.taken[0]), graph.free.size)
-    larger.nodes[: used + 1], larger.edges[: used + 1] = graph.nodes[: used + 1], graph.edges[: used + 1]
-    larger.taken[0] = used
-    enlist_first(larger, used)
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def enlist_first(graph: Graph, count: int) -> None:
-    """Let the first nodes be found."""
-    for node in range(1, count + 1):
-        enlist(graph, node)
 
 
 @njit(cache=True, nogil=True)
@@ -124,7 +107,7 @@ def enlist(graph: Graph, node: int) -> None:
 def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
     """Keep what was visited most below the root, at most so many nodes; how many, or NONE if told to stop meanwhile.
 
-    An edge whose node is given up keeps its visits and its worth; a new node takes them over.
+    An edge whose node is given up keeps its visits and its value; a new node takes them over.
     """
     size = graph.nodes.size
     is_kept, kept = np.zeros(size, np.bool_), np.empty(most, np.int32)

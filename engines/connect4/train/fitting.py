@@ -1,7 +1,7 @@
 """`python -m plyd.engines.connect4.train.fitting`: fit the weights of move features to self-play games.
 
-The engine plays itself on many sizes of board; of each search it keeps the position and how often each move was
-visited. Then the weights are those under which the visits are likeliest: a softmax over the moves, by gradient descent.
+The engine plays itself on boards of many sizes. Of each search it keeps the position and the visits of each move. Then
+the weights are fitted so that a softmax over the moves predicts the visits (cross-entropy, Adam).
 """
 
 import argparse
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.graph.features import WEIGHTS, look_at_all
-from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, taste_for
+from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, params_for
 from plyd.engines.connect4.rules import RULES, Position
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import read_options
@@ -22,17 +22,18 @@ from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits
 
 SIZES = ((7, 6), (8, 7), (9, 9), (9, 10), (10, 9), (10, 10), (11, 11), (12, 12), (12, 9), (11, 10), (10, 12))
-FORBIDDEN_SHARE, STRAY_SHARE = 0.7, 0.05  # of games with a forbidden cell; of moves that are made by chance
+FORBIDDEN_SHARE, STRAY_SHARE = 0.7, 0.05  # of games with a forbidden cell; of random moves
 STEPS, RATE = 600, 0.05
+MEGABYTES = 64  # of each player
 Array = NDArray[np.float32]
 
 
 def main() -> None:
-    """Play, fit, print."""
+    """Plays games, fits the weights and prints them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=400.0, help="time for the games")
-    parser.add_argument("--nodes", type=int, default=1500, help="simulations a move")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=400.0, help="time for the games; default: 400")
+    parser.add_argument("--nodes", type=int, default=1500, help="simulations per move; default: 1500")
+    parser.add_argument("--seed", type=int, default=1, help="random seed; default: 1")
     arguments = parser.parse_args()
     boards, lines, visits = collect(random.Random(arguments.seed), arguments.seconds, arguments.nodes)
     seen = np.zeros((*visits.shape, len(WEIGHTS)), np.float32)
@@ -46,14 +47,14 @@ def main() -> None:
 
 
 def collect(chance: random.Random, seconds: float, nodes: int) -> tuple[NDArray[np.uint16], Array, Array]:
-    """Boards of games against itself, the lines through their cells, and the visits of each column."""
+    """Boards of self-play games, the lines through their cells, and the visits of each column."""
     boards, lines, visits = [], [], []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         position = opening(chance)
         settings = read_options(OPTIONS, {"solver": "false"})
-        players = [GraphSearcher(settings | {"seed": chance.randrange(1 << 30)}) for _ in range(2)]
-        through = taste_for(position, 1.0).lines
+        players = [GraphSearcher(settings | {"seed": chance.randrange(1 << 30)}, MEGABYTES) for _ in range(2)]
+        through = params_for(position, 1.0).lines
         while RULES.outcome(position) is Outcome.ONGOING:
             player = players[RULES.to_move(position) is Side.PLAYER_TWO]
             *_, last = player.search(position, Limits(max_nodes=nodes, max_lines=16), Stop())
@@ -71,7 +72,7 @@ def collect(chance: random.Random, seconds: float, nodes: int) -> tuple[NDArray[
 
 
 def opening(chance: random.Random) -> Position:
-    """An empty board of some size, or one after a few random moves."""
+    """A board of a random size after a few random moves."""
     columns, rows = chance.choice(SIZES)
     text = f"{columns}x{rows}"
     if chance.random() < FORBIDDEN_SHARE:
@@ -85,7 +86,7 @@ def opening(chance: random.Random) -> Position:
 
 
 def fit(seen: Array, is_open: NDArray[np.bool_], visits: Array) -> tuple[Array, float, float]:
-    """The weights, their cross-entropy with the visits, and that of no weights at all."""
+    """The weights, their cross-entropy with the visits, and that of a uniform policy."""
     wanted = visits / visits.sum(1, keepdims=True)
     weights: Any = np.zeros(seen.shape[2], np.float32)
     mean, spread, loss = np.zeros_like(weights), np.zeros_like(weights), 0.0

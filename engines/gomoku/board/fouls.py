@@ -6,8 +6,8 @@ By other rules no point is ever of the kinds that are asked for here, so that se
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
     KEPT,
     MARGIN,

@@ -1,10 +1,10 @@
-"""What combinations are worth, and which of them players choose, learned from games: `python -m
-plyd.engines.gomoku.fit.fitting GAMES... --out FILE`.
+"""`python -m plyd.engines.gomoku.fit.fitting GAMES... --out FILE`: fits the weights of combinations to games.
 
-Two fits, both of sums over points. The result of a game is a logistic function of what the combinations of all empty
-points are worth, to the mover and to who waits; the move is a softmax over the points near stones. A combination's
-weight is the sum of its four classes' weights and something of its own, which has to earn its keep: so a combination
-that hardly ever occurs is worth what its classes say.
+There are two fits, both of sums over points. For the evaluation, the result of a game is a logistic function of the
+weights of all empty points' combinations, of the side to move and of the other side. For the ordering of moves, the
+move played is a softmax over the points near stones. The weight of a combination is the sum of the weights of its four
+classes and a term of its own, which is regularised: a combination that hardly ever occurs gets the weight of its
+classes.
 """
 
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
     MARGIN,
     NOBODY,
@@ -37,20 +37,21 @@ from plyd.engines.gomoku.board.patterns import (
     WINS_NEXT,
     combinations,
 )
-from plyd.engines.gomoku.board.threats import WIN, Chase, chase_for, chase_view, finds_fours
-from plyd.engines.gomoku.fit.records import Record, read_records
+from plyd.engines.gomoku.board.threats import WIN, Vcf, finds_vcf, vcf_for, vcf_view
+from plyd.engines.gomoku.fit.records import PatternGame, read_records
 from plyd.engines.gomoku.rules import point_of
 
 MOST_POINTS = 400
 MOST_NEAR = 160  # of which the move made is one
-CHASE_NODES = 64
+VCF_NODES = 64
 STEPS, BATCH, RATE = 600, 256, 0.03
-OWN_COST, OWN_MOVE_COST = 3e-3, 1e-4  # of a combination's own weight, squared
+OWN_DECAY, OWN_MOVE_DECAY = 3e-3, 1e-4  # L2 of a combination's own term
 
 
 class Samples(NamedTuple):
-    """What to learn from. Of positions: how often the mover, and who waits, has each combination, and whether the mover
-    won. Of moves: the combinations of each point near stones, COMBINATIONS filling up, and the place of the one chosen.
+    """Samples to learn from. Positions: how often the side to move, and the other, has each combination, and whether
+    the side to move won. Moves: the combinations of each point near stones, padded with COMBINATIONS, and the index of
+    the point that was played.
     """
 
     mine: NDArray[Any]
@@ -66,9 +67,9 @@ def _is_quiet(board: Board, me: int) -> bool:
 
 
 @njit
-def _has_chase(board: Board, chase: Chase, me: int) -> bool:
-    """Whether fours alone win, as a search would find at its last ply."""
-    return finds_fours(view(board), chase_view(chase), me, CHASE_NODES) == WIN
+def _has_vcf(board: Board, vcf: Vcf, me: int) -> bool:
+    """Whether fours alone win, which a search finds at its leaves."""
+    return finds_vcf(view(board), vcf_view(vcf), me, VCF_NODES) == WIN
 
 
 @njit
@@ -99,12 +100,12 @@ def _put(board: Board, point: int, colour: int) -> None:
     play(view(board), point, colour)
 
 
-def gather(records: list[Record]) -> tuple[Samples, Samples]:
-    """Quiet positions with the game's result, and positions with the move that was made."""
+def select_leaves(records: list[PatternGame]) -> tuple[Samples, Samples]:
+    """Quiet positions with the result of the game, and positions with the move that was played."""
     quiet: list[Any] = []
     moves: list[Any] = []
     nothing = Weights(*(np.zeros(2 * (COMBINATIONS + 1), np.int32) for _ in Weights._fields))
-    points, chase = np.zeros(MOST_POINTS, np.int32), chase_for()
+    points, vcf = np.zeros(MOST_POINTS, np.int32), vcf_for()
     for record in records:
         board = empty_board(record.size, record.variant, weights=nothing)
         for ply, text in enumerate(record.moves):
@@ -116,7 +117,7 @@ def gather(records: list[Record]) -> tuple[Samples, Samples]:
                 place = np.flatnonzero(points[:count] == point)
                 if place.size and count <= MOST_NEAR:
                     moves.append((mine[:MOST_NEAR], theirs[:MOST_NEAR], place[0]))
-                if record.result and not _has_chase(board, chase, me):
+                if record.result and not _has_vcf(board, vcf, me):
                     mine, theirs = (np.zeros(COMBINATIONS + 1, np.uint8) for _ in range(2))
                     _all_points(board, me, mine, theirs)
                     quiet.append((mine, theirs, float(record.result == (1 if me == 1 else -1))))
@@ -130,14 +131,14 @@ def _stacked(samples: list[Any]) -> Samples:
 
 
 class Fit:
-    """Weights of combinations for two roles, 0 who waits and 1 the mover, and how they are learned."""
+    """Weights of combinations for two roles, 0 the other side and 1 the side to move, and how they are learned."""
 
-    def __init__(self, own_cost: float, seed: int = 1) -> None:
+    def __init__(self, own_decay: float, seed: int = 1) -> None:
         import torch
 
         torch.manual_seed(seed)
         self.torch = torch
-        self.own_cost = own_cost
+        self.own_decay = own_decay
         self.by_class = torch.zeros(CLASSES, 2, requires_grad=True)
         self.own = torch.zeros(COMBINATIONS, 2, requires_grad=True)
         counts = torch.zeros(COMBINATIONS, CLASSES)
@@ -147,16 +148,16 @@ class Fit:
         self.counts = counts
 
     def weights(self) -> Any:
-        """By combination and role; one more row, of nothing."""
+        """Weights by combination and role, with one more row of zeros."""
         torch = self.torch
         weights = self.counts @ self.by_class + self.own
-        weights = weights - weights[:1]  # four dead lines are worth nothing
+        weights = weights - weights[:1]  # four dead lines have weight 0
         return torch.cat([weights, torch.zeros(1, 2)])
 
     def learn(self, samples: Samples, loss_of: Any, steps: int = STEPS) -> tuple[float, float]:
-        """Fit to nine of ten samples; the loss of those at the end, and of the tenth."""
+        """Fits to 90% of the samples; the final loss on those, and on the other 10%."""
         torch = self.torch
-        held = np.arange(len(samples.result)) // 500 % 10 == 0  # whole games, nearly: they follow one another
+        held = np.arange(len(samples.result)) // 500 % 10 == 0  # mostly whole games: samples of a game are neighbours
         train, test = (self._tensors(samples, where) for where in (~held, held))
         optimiser = torch.optim.Adam([self.by_class, self.own], RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
@@ -167,7 +168,7 @@ class Fit:
             loss = loss_of(torch, self.weights(), *(part[batch] for part in train))
             recent = 0.99 * recent + 0.01 * loss.item() if step else loss.item()
             optimiser.zero_grad()
-            (loss + self.own_cost * (self.own**2).sum()).backward()
+            (loss + self.own_decay * (self.own**2).sum()).backward()
             optimiser.step()
             schedule.step()
         with torch.no_grad():
@@ -184,13 +185,13 @@ class Fit:
 
 
 def result_loss(torch: Any, weights: Any, mine: Any, theirs: Any, result: Any) -> Any:
-    """How badly the sums of worth tell who won."""
-    worth = mine.float() @ weights[:, 1] - theirs.float() @ weights[:, 0]
-    return torch.nn.functional.binary_cross_entropy_with_logits(worth, result)
+    """Cross-entropy between the evaluation and the result."""
+    value = mine.float() @ weights[:, 1] - theirs.float() @ weights[:, 0]
+    return torch.nn.functional.binary_cross_entropy_with_logits(value, result)
 
 
 def move_loss(torch: Any, weights: Any, mine: Any, theirs: Any, place: Any) -> Any:
-    """How badly the weights tell which move was made."""
+    """Cross-entropy between the ordering and the move that was played."""
     scores = weights[:, 1][mine.int()] + weights[:, 0][theirs.int()]
     scores = scores.masked_fill(mine == COMBINATIONS, -1e9)
     return torch.nn.functional.cross_entropy(scores, place.long())
@@ -198,21 +199,25 @@ def move_loss(torch: Any, weights: Any, mine: Any, theirs: Any, place: Any) -> A
 
 @click.command()
 @click.argument("games", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--out", type=click.Path(path_type=Path), required=True)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
 @click.option(
-    "--most", type=click.IntRange(1), default=100_000, show_default=True, help="Games of each file, the last."
+    "--most",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    help="Maximum number of games per file; the last ones are taken.",
 )
 def main(games: tuple[Path, ...], out: Path, most: int) -> None:
-    """Fit the weights of combinations to GAMES and write them to a file."""
+    """Fit the weights of combinations to GAMES, files with one game per line, and write them to a file."""
     records = [record for path in games for record in list(read_records(path))[-most:]]
-    quiet, moves = gather(records)
+    quiet, moves = select_leaves(records)
     click.echo(f"{len(records)} games, {len(quiet.result)} quiet positions, {len(moves.result)} moves")
-    worth, ordering = Fit(OWN_COST), Fit(OWN_MOVE_COST)
-    click.echo("results: loss {:.4f}, of others {:.4f}".format(*worth.learn(quiet, result_loss)))
-    click.echo("moves:   loss {:.4f}, of others {:.4f}".format(*ordering.learn(moves, move_loss)))
+    value, ordering = Fit(OWN_DECAY), Fit(OWN_MOVE_DECAY)
+    click.echo("results: loss {:.4f}, held out {:.4f}".format(*value.learn(quiet, result_loss)))
+    click.echo("moves:   loss {:.4f}, held out {:.4f}".format(*ordering.learn(moves, move_loss)))
     save(
         Weights(
-            (worth.weights().detach().numpy() * SCALE).round().astype(np.int32).reshape(-1),
+            (value.weights().detach().numpy() * SCALE).round().astype(np.int32).reshape(-1),
             (ordering.weights().detach().numpy() * MOVE_SCALE).round().astype(np.int32).reshape(-1),
         ),
         out,

@@ -1,4 +1,4 @@
-"""Games of NegaScout against itself, to learn from: `python -m plyd.engines.gomoku.fit.pattern_games`."""
+"""`python -m plyd.engines.gomoku.fit.pattern_games OUT`: games of NegaScout against itself, for `fitting`."""
 
 import random
 import time
@@ -12,58 +12,58 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import Board, O, X, place_of, set_up
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.evaluation import Weights, load
-from plyd.engines.gomoku.board.threats import chase_for
-from plyd.engines.gomoku.fit.records import Record
+from plyd.engines.gomoku.board.threats import vcf_for
+from plyd.engines.gomoku.fit.records import PatternGame
 from plyd.engines.gomoku.negascout.kernel import (
     BEST_MOVE,
     DECIDED,
     SURE,
     VALUE,
-    Limit,
-    Taste,
+    NegaScoutLimit,
+    NegaScoutParams,
     begin_search,
-    room_for,
+    search_slice,
     table_for,
-    think,
+    workspace_for,
 )
 from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board, move_at
 
 
 class Sparring:
-    """One NegaScout of so many nodes a move, on one thread."""
+    """A NegaScout player with a fixed number of nodes per move, on one thread."""
 
     def __init__(self, rules: GomokuRules, nodes: int, weights: Weights | None = None) -> None:
-        self.rules, self.nodes, self.taste, self.weights = rules, nodes, Taste(24, 64, 200), weights
+        self.rules, self.nodes, self.params, self.weights = rules, nodes, NegaScoutParams(24, 64, 200), weights
         self._boards: dict[int, Board] = {}
-        self._table, self._room, self._chase = table_for(1 << 16), room_for(), chase_for(1 << 13)
+        self._table, self._space, self._vcf = table_for(1 << 16), workspace_for(), vcf_for(1 << 13)
 
     def choose(self, position: Position) -> tuple[str, int]:
-        """A move, and its value."""
+        """The move to play, and its value."""
         board = self._boards.get(position.size)
         if board is None:
             board = self._boards[position.size] = blank_board(position.size, self.rules.rule, weights=self.weights)
         set_up(board, position)
-        self._room.history.fill(0)
-        self._room.killers.fill(0)
-        self._room.state.fill(0)
+        self._space.history.fill(0)
+        self._space.killers.fill(0)
+        self._space.state.fill(0)
         colour = X if position.mover == "x" else O
-        limit = Limit(np.int64(self.nodes), np.int64(NEVER), Stop().flag)
+        limit = NegaScoutLimit(np.int64(self.nodes), np.int64(NEVER), Stop().flag)
         best, value = 0, 0
         for depth in range(1, 60):
-            begin_search(self._room, depth, -SURE, SURE)
-            why = think(board, self._chase, self._room, self._table, self.taste, colour, limit)
+            begin_search(self._space, depth, -SURE, SURE)
+            why = search_slice(board, self._vcf, self._space, self._table, self.params, colour, limit)
             if why and best:
                 break
 
-            best = int(self._room.frame[BEST_MOVE]) or int(self._room.moves[0])
-            value = int(self._room.state[VALUE])
+            best = int(self._space.frame[BEST_MOVE]) or int(self._space.moves[0])
+            value = int(self._space.state[VALUE])
             if abs(value) > DECIDED:
                 break
         return move_at(*place_of(best), position.size), value
 
 
 def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
-    """A position after some random moves, each near the middle and near another stone."""
+    """A position after some random moves near the middle, and these moves."""
     position = empty_board(size)
     moves: list[str] = []
     while len(moves) < plies:
@@ -80,8 +80,8 @@ def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random
     return position, moves
 
 
-def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> Record:
-    """One game from a random opening; a certain result ends it."""
+def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> PatternGame:
+    """One game from a random opening. It ends as soon as its result is proven."""
     rules = player.rules
     position, moves = random_opening(rules, size, plies, rng)
     result = 0
@@ -92,19 +92,21 @@ def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> Re
             result = (1 if value > 0 else -1) * (1 if position.mover == "x" else -1)
             break
         position = rules.play(position, move).position
-    return Record(size, rules.rule, plies, tuple(moves), result)
+    return PatternGame(size, rules.rule, plies, tuple(moves), result)
 
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--games", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--nodes", type=click.IntRange(1), default=4000, show_default=True, help="Of a move.")
-@click.option("--size", type=click.IntRange(5, 20), default=15, show_default=True)
-@click.option("--variant", type=click.Choice(list(RULES)), default="freestyle", show_default=True)
-@click.option("--weights", type=click.Path(path_type=Path), help="A file of fitting.py's, in place of what ships.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--games", type=click.IntRange(1), default=1000, show_default=True, help="Number of games.")
+@click.option("--nodes", type=click.IntRange(1), default=4000, show_default=True, help="Nodes per move.")
+@click.option("--size", type=click.IntRange(5, 20), default=15, show_default=True, help="Board size.")
+@click.option("--variant", type=click.Choice(list(RULES)), default="freestyle", show_default=True, help="Rules.")
+@click.option(
+    "--weights", type=click.Path(path_type=Path), help="Weights that fitting.py wrote.  [default: those that ship]"
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
 def main(out: Path, games: int, nodes: int, size: int, variant: str, weights: Path | None, seed: int) -> None:
-    """Append games to the file OUT."""
+    """Play games of NegaScout against itself and append them to the file OUT."""
     rng, player = random.Random(seed), Sparring(RULES[variant], nodes, load(weights) if weights else None)
     began = time.monotonic()
     with out.open("a", buffering=1) as file:
@@ -112,7 +114,7 @@ def main(out: Path, games: int, nodes: int, size: int, variant: str, weights: Pa
             record = play_game(player, size, rng.randint(2, 8), rng)
             file.write(record.text() + "\n")
             if played % 50 == 0:
-                click.echo(f"{played} games, {(time.monotonic() - began) / played:.2f} s a game")
+                click.echo(f"{played} games, {(time.monotonic() - began) / played:.2f} s per game")
 
 
 if __name__ == "__main__":

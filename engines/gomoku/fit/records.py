@@ -1,9 +1,9 @@
-"""Games in a file: one JSON object a line, as our own programs play and learn from them.
+"""Games in a file, one JSON object per line: what `pattern_games` plays and `fitting` learns from.
 
     {"size": 15, "variant": "freestyle", "opening": 5, "moves": "h8 i9 g7 ...", "result": 1}
 
-`opening` moves were made at random, the rest by a player; `result` is 1 if the first player won, -1 if the second did,
-0 for a draw.
+The first `opening` moves are random, the others are the player's. `result` is 1 if the first player won, -1 if the
+second did, 0 for a draw.
 """
 
 import json
@@ -16,8 +16,8 @@ from plyd.engines.gomoku.rules import LARGEST, SMALLEST, Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """One game."""
+class PatternGame:
+    """One game, as a line of the file has it."""
 
     size: int
     variant: Rule
@@ -30,15 +30,15 @@ class Record:
         return json.dumps({**asdict(self), "moves": " ".join(self.moves)})
 
 
-def read_records(path: Path) -> Iterator[Record]:
-    """The games of a file. A last line that was cut off is left out."""
+def read_records(path: Path) -> Iterator[PatternGame]:
+    """The games of a file, without a last line that is cut off."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith("\n"):
                 return
             try:
                 read = json.loads(line)
-                record = Record(
+                record = PatternGame(
                     int(read["size"]),
                     Rule(read["variant"]),
                     int(read["opening"]),

@@ -13,9 +13,9 @@ The square's eight images: image 1 mirrors columns, 2 mirrors rows, 4 swaps rows
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import MARGIN, NOBODY, STRIDE, WALL, Board, View, kind_at, play, undo, view
 from plyd.engines.gomoku.board.fouls import is_foul
 from plyd.engines.gomoku.board.patterns import (

@@ -1,7 +1,7 @@
-"""A trained network as ONNX in a file for play: norms folded into the convolutions, checked to answer as before.
+"""Exports a trained network to a file for play, as ONNX with the batch norms folded into the convolutions.
 
-The graph is written out by hand, node by node: there are only twelve kinds of them, and no tracer stands between what
-was trained and what plays.
+The ONNX graph is written node by node: there are only twelve kinds of nodes, so no tracer is needed. The exported
+network is compared with the trained one before it is written.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from torch import nn
 
 from plyd.engines.gomoku.mcts.inference import KIND, Evaluator
 from plyd.engines.gomoku.mcts.planes import PLANES, VERSION
-from plyd.engines.gomoku.train.network import Block, Network
+from plyd.engines.gomoku.train.network import PolicyValueNetwork, ResidualBlock
 from plyd.models.errors import BadWeights
 from plyd.models.files import write_file
 
@@ -24,12 +24,12 @@ OPSET, IR = 17, 9
 TOLERANCE = 1e-3  # of logits and values, between torch and ONNX Runtime
 
 
-def export(network: Network, path: Path, name: str, manifest: dict[str, Any]) -> str:
-    """Writes the network for play once it is seen to answer as the trained one; the file's SHA-256."""
+def export(network: PolicyValueNetwork, path: Path, name: str, manifest: dict[str, Any]) -> str:
+    """Writes the network for play if its answers equal the trained one's; the file's SHA-256."""
     model = onnx_bytes(network)
     difference = largest_difference(network, model)
     if not difference <= TOLERANCE:
-        raise BadWeights(f"the exported network answers otherwise than the trained one, by {difference:.2g}")
+        raise BadWeights(f"the exported network differs from the trained one by {difference:.2g}")
     header = {
         "kind": KIND,
         "game": "gomoku",
@@ -44,16 +44,16 @@ def export(network: Network, path: Path, name: str, manifest: dict[str, Any]) ->
     return write_file(path, header, {"onnx": np.frombuffer(model, np.uint8)})
 
 
-def largest_difference(network: Network, model: bytes) -> float:
-    """The largest difference between the trained network's answers and the exported one's, on boards of any size."""
-    chance = np.random.default_rng(1)
+def largest_difference(network: PolicyValueNetwork, model: bytes) -> float:
+    """The largest difference between the answers of the trained network and of the exported one, on random boards."""
+    rng = np.random.default_rng(1)
     evaluator = Evaluator(model)
     was_training = network.training
     network.eval()
     worst = 0.0
     with torch.no_grad():
         for size in (5, 15, 20):
-            planes = chance.integers(0, 2, (3, PLANES, size, size)).astype(np.uint8)
+            planes = rng.integers(0, 2, (3, PLANES, size, size)).astype(np.uint8)
             logits, values = evaluator(planes)
             wanted_logits, wanted_values = network(torch.from_numpy(planes))
             worst = max(worst, float(np.abs(logits - wanted_logits.numpy()).max()))
@@ -62,13 +62,13 @@ def largest_difference(network: Network, model: bytes) -> float:
     return worst
 
 
-def onnx_bytes(network: Network) -> bytes:
+def onnx_bytes(network: PolicyValueNetwork) -> bytes:
     """The network as an ONNX model: planes uint8 [n, PLANES, size, size] to policy [n, points] and value [n]."""
     graph = _Graph()
     x = graph.add("Cast", ["planes"], to=TensorProto.FLOAT)
     x = graph.relu(graph.conv(x, network.stem, network.stem_norm))
     for block in network.tower:
-        assert isinstance(block, Block)
+        assert isinstance(block, ResidualBlock)
         y = graph.relu(graph.conv(x, block.first, block.first_norm))
         y = graph.conv(y, block.second, block.second_norm)
         x = graph.relu(graph.add("Add", [x, y]))
@@ -84,7 +84,7 @@ def onnx_bytes(network: Network) -> bytes:
 
 
 class _Graph:
-    """A graph in the making."""
+    """An ONNX graph under construction."""
 
     def __init__(self) -> None:
         self._nodes: list[Any] = []
@@ -104,7 +104,7 @@ class _Graph:
         return self.add("Relu", [x])
 
     def conv(self, x: str, layer: nn.Conv2d, norm: Any = None) -> str:
-        """A convolution; its norm scales and shifts each channel by constants, so it goes into the weights."""
+        """A convolution, with its batch norm folded into the weights."""
         weight = layer.weight.detach().numpy().astype(np.float64)
         bias = np.zeros(len(weight)) if layer.bias is None else layer.bias.detach().numpy().astype(np.float64)
         if norm is not None:

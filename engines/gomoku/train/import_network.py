@@ -1,7 +1,8 @@
-"""A network for play, taken up again for training: the way back from `export`.
+"""Imports a network for play for further training: the inverse of `export`.
 
-A file for play has its norms folded into the convolutions. Here each norm begins as what undoes itself, by the mean and
-the variance that it sees on positions of play: so the network answers as the file does, and learns on from there.
+A file for play has its batch norms folded into the convolutions. Here each norm is set to the identity plus the bias,
+from the mean and the variance that it sees on positions of self-play. So the network answers as the file does, and can
+be trained further.
 """
 
 from collections.abc import Iterator
@@ -17,19 +18,19 @@ from torch import Tensor, nn
 
 from plyd.engines.gomoku.mcts.inference import load_network
 from plyd.engines.gomoku.train.export import TOLERANCE, largest_difference
-from plyd.engines.gomoku.train.network import Block, Network
-from plyd.engines.gomoku.train.replay import Memory
-from plyd.engines.gomoku.train.self_play import Style, self_play
+from plyd.engines.gomoku.train.network import PolicyValueNetwork, ResidualBlock
+from plyd.engines.gomoku.train.replay import ReplayBuffer
+from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file
 
-GAMES, POSITIONS = 6, 512  # of play, that the norms are set by
-QUICK = Style(walks=32, quick_walks=32, full_share=0.0, sizes=(15,))
+GAMES, POSITIONS = 6, 512  # of self-play, to set the norms by
+QUICK = SelfPlayParams(walks=32, quick_walks=32, full_share=0.0, sizes=(15,))
 Layer = tuple[Any, nn.BatchNorm2d | None]
 
 
-def adopt(network: Network, path: Path) -> str:
-    """Has a network answer as a file for play does; the file's SHA-256."""
+def import_network(network: PolicyValueNetwork, path: Path) -> str:
+    """Sets a network's weights so that it answers as a file for play does; the file's SHA-256."""
     evaluator, model = load_network(path)
     _, arrays, _ = read_file(path)
     graph = onnx.load_from_string(arrays["onnx"].tobytes()).graph
@@ -46,22 +47,22 @@ def adopt(network: Network, path: Path) -> str:
             if norm is None:
                 layer.bias.copy_(bias)
             else:
-                hooks.append(norm.register_forward_pre_hook(_undoing(bias)))
+                hooks.append(norm.register_forward_pre_hook(_identity_plus(bias)))
         network.eval()
         network(torch.from_numpy(positions_of(evaluator)))
     for hook in hooks:
         hook.remove()
     difference = largest_difference(network, arrays["onnx"].tobytes())
     if not difference <= TOLERANCE:
-        raise BadWeights(f"the network taken from {path} answers otherwise than the file, by {difference:.2g}")
+        raise BadWeights(f"the network imported from {path} differs from the file by {difference:.2g}")
     return model.sha256
 
 
-def layers(network: Network) -> Iterator[Layer]:
+def layers(network: PolicyValueNetwork) -> Iterator[Layer]:
     """The layers in the order in which `export` writes them, each with the norm that is folded into it."""
     yield network.stem, network.stem_norm
     for block in network.tower:
-        assert isinstance(block, Block)
+        assert isinstance(block, ResidualBlock)
         yield block.first, block.first_norm
         yield block.second, block.second_norm
     for layer in (network.policy, network.policy_out, network.value, network.value_dense, network.value_out):
@@ -70,13 +71,13 @@ def layers(network: Network) -> Iterator[Layer]:
 
 def positions_of(evaluate: Any) -> NDArray[np.uint8]:
     """Planes of positions from a few quick games."""
-    memory = Memory(1 << 20)
+    memory = ReplayBuffer(1 << 20)
     memory.add(self_play(evaluate, QUICK, seed)[0] for seed in range(GAMES))
     return memory.sample(POSITIONS, np.random.default_rng(1)).planes
 
 
-def _undoing(bias: Tensor) -> Any:
-    """A hook that sets a norm, by what it is about to see, to add the bias and change nothing else."""
+def _identity_plus(bias: Tensor) -> Any:
+    """A hook that sets a batch norm from its next input, so that it adds the bias and changes nothing else."""
 
     def set_norm(norm: nn.Module, inputs: tuple[Tensor]) -> None:
         assert isinstance(norm, nn.BatchNorm2d)

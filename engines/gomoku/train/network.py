@@ -1,4 +1,4 @@
-"""The policy-value network, in torch: only training imports this. Play uses what `export` makes of it.
+"""The policy-value network in torch, for training only. Engines play with what `export` makes of it.
 
     planes (16) - 3x3 conv - block x N - 1x1 conv - 1x1 conv           a logit for each point
                                        \\ 1x1 conv - mean and max - dense - dense - tanh    -1 lost .. 1 won
@@ -17,8 +17,8 @@ HEAD = 16  # channels of the policy's head and of the value's
 DENSE = 32
 
 
-class Block(nn.Module):
-    """Two convolutions beside a way straight through."""
+class ResidualBlock(nn.Module):
+    """Two convolutions with a skip connection."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -33,16 +33,16 @@ class Block(nn.Module):
         return torch.relu(x + self.second_norm(self.second(y)))
 
 
-class Network(nn.Module):
-    """A tower of blocks with two heads."""
+class PolicyValueNetwork(nn.Module):
+    """A tower of residual blocks with a policy head and a value head."""
 
     def __init__(self, blocks: int, channels: int) -> None:
         super().__init__()
         self.blocks, self.channels = blocks, channels
         self.stem = nn.Conv2d(PLANES, channels, 3, padding=1, bias=False)
         self.stem_norm = nn.BatchNorm2d(channels)
-        tower = [Block(channels) for _ in range(blocks)]
-        for block in tower:  # a block begins as its way straight through
+        tower = [ResidualBlock(channels) for _ in range(blocks)]
+        for block in tower:  # each block starts as the identity
             nn.init.zeros_(block.second_norm.weight)
         self.tower = nn.ModuleList(tower)
         self.policy = nn.Conv2d(channels, HEAD, 1)
@@ -52,7 +52,7 @@ class Network(nn.Module):
         self.value_out = nn.Linear(DENSE, 1)
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
-        """Planes [B, PLANES, S, S] of any type to logits [B, S * S] and values [B] for who is to move."""
+        """Planes [B, PLANES, S, S] of any type to logits [B, S * S] and values [B] for the side to move."""
         x = torch.relu(self.stem_norm(self.stem(planes.float())))
         for block in self.tower:
             x = block(x)
@@ -63,7 +63,9 @@ class Network(nn.Module):
         return logits, value.squeeze(1)
 
 
-def losses(network: Network, planes: Tensor, policy: Tensor, weight: Tensor, result: Tensor) -> tuple[Tensor, Tensor]:
+def losses(
+    network: PolicyValueNetwork, planes: Tensor, policy: Tensor, weight: Tensor, result: Tensor
+) -> tuple[Tensor, Tensor]:
     """Policy's cross-entropy and value's mean squared error; L2 is the optimiser's weight decay.
 
     `policy` is [B, S * S], adding up to one; `weight` [B] is 0 where it was not searched enough to learn from.

@@ -1,12 +1,12 @@
-"""Games to learn from: how they are written, the memory of the latest, and batches of positions from it.
+"""Games to learn from: their file format, the replay buffer of the latest ones, and batches of its positions.
 
-A game is one line of JSON, from self-play and from other players alike:
+A game is one line of JSON. Games of self-play and of other players have the same format:
 
     {"size": 15, "variant": "freestyle", "moves": "h8 i9 ...", "result": 1, "opening": 4, "visits": {"4": {"h9": 120}}}
 
-`result` is the first player's: 1, 0 or -1. The first `opening` moves were chance and are not learned. `visits` has the
-search's visits by ply; a game without it is learned as it was played. A ply that only `visits` has no entry for teaches
-what the position is worth, not what to play.
+`result` is the first player's: 1, 0 or -1. The first `opening` moves were random and are not learned. `visits` has the
+visits of the search by ply. In a game without `visits`, the move played is the policy. In a game with it, a ply without
+an entry teaches the value only.
 """
 
 import json
@@ -31,8 +31,8 @@ RULES_IN_FILES = list(Rule)  # a checkpoint has their numbers
 
 
 @dataclass(slots=True)
-class Game:
-    """A game that was played."""
+class TrainingGame:
+    """A game to learn from."""
 
     size: int
     moves: NDArray[np.int16]  # cells: row * size + column
@@ -46,7 +46,7 @@ class Game:
         return sorted({*range(self.opening, len(self.moves)), *self.policies})
 
 
-def as_line(game: Game) -> str:
+def as_line(game: TrainingGame) -> str:
     """A game as a line of JSON."""
 
     def text(cell: int) -> str:
@@ -61,7 +61,7 @@ def as_line(game: Game) -> str:
     return json.dumps(facts | {"visits": visits})
 
 
-def game_of(line: str) -> Game:
+def game_of(line: str) -> TrainingGame:
     """The game of a line; raises BadWeights if it cannot be read."""
     try:
         facts = json.loads(line)
@@ -75,7 +75,7 @@ def game_of(line: str) -> Game:
             raise ValueError("it plays on a point twice")
         if not (type(opening) is int and 0 <= opening <= len(moves)):
             raise ValueError(f"its opening is {opening!r}; allowed is 0 to {len(moves)}")
-        game = Game(size, moves, int(result), opening, {}, Rule(facts.get("variant", Rule.FREESTYLE)))
+        game = TrainingGame(size, moves, int(result), opening, {}, Rule(facts.get("variant", Rule.FREESTYLE)))
         if "visits" in facts:
             game.policies = {int(ply): _policy(visits, size) for ply, visits in facts["visits"].items()}
         else:
@@ -88,7 +88,7 @@ def game_of(line: str) -> Game:
     return game
 
 
-def read_games(path: Path, start: int = 0) -> tuple[list[Game], int]:
+def read_games(path: Path, start: int = 0) -> tuple[list[TrainingGame], int]:
     """The games of a file, one a line, from a byte on; and the byte to go on from when there are more."""
     games = []
     try:
@@ -126,21 +126,21 @@ class Batch:
     planes: NDArray[np.uint8]  # (B, PLANES, size, size)
     policy: NDArray[np.float32]  # (B, size * size): adds up to one, or zero if there is none
     weight: NDArray[np.float32]  # (B,): 1 if there is a policy
-    result: NDArray[np.float32]  # (B,): for who is to move
+    result: NDArray[np.float32]  # (B,): for the side to move
 
 
-class Memory:
+class ReplayBuffer:
     """The latest games, up to a number of positions."""
 
     def __init__(self, positions: int) -> None:
         self.capacity = positions
-        self.games: deque[Game] = deque()
+        self.games: deque[TrainingGame] = deque()
         self.positions = 0
-        self._index: dict[tuple[int, Rule], list[tuple[Game, int]]] | None = None
+        self._index: dict[tuple[int, Rule], list[tuple[TrainingGame, int]]] | None = None
         self._boards: dict[tuple[int, Rule], Board] = {}
 
-    def add(self, games: Iterable[Game]) -> None:
-        """Remember games, and forget the oldest if there are too many positions."""
+    def add(self, games: Iterable[TrainingGame]) -> None:
+        """Adds games, and removes the oldest ones if there are too many positions."""
         for game in games:
             self.games.append(game)
             self.positions += len(game.plies())
@@ -148,8 +148,8 @@ class Memory:
             self.positions -= len(self.games.popleft().plies())
         self._index = None
 
-    def sample(self, count: int, chance: np.random.Generator) -> Batch:
-        """Positions by chance, each in one of its eight images by chance, of one size of board by chance."""
+    def sample(self, count: int, rng: np.random.Generator) -> Batch:
+        """Random positions of one random board size, each in one of its eight symmetries."""
         if self._index is None:
             self._index = {}
             for game in self.games:
@@ -157,16 +157,16 @@ class Memory:
                 places += [(game, ply) for ply in game.plies()]
         kinds = list(self._index)
         shares = np.array([len(self._index[kind]) for kind in kinds], np.float64)
-        size, rule = kind = kinds[chance.choice(len(kinds), p=shares / shares.sum())]
+        size, rule = kind = kinds[rng.choice(len(kinds), p=shares / shares.sum())]
         places = self._index[kind]
-        chosen = [places[i] for i in chance.integers(0, len(places), count)]
-        images = chance.integers(0, IMAGES, count).astype(np.uint8)
+        chosen = [places[i] for i in rng.integers(0, len(places), count)]
+        images = rng.integers(0, IMAGES, count).astype(np.uint8)
         if kind not in self._boards:
             self._boards[kind] = empty_board(size, rule)
         return batch_of(self._boards[kind], size, chosen, images)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it as arrays, for a checkpoint."""
+        """Everything as arrays, for a checkpoint."""
         facts = [
             (game.size, game.result, game.opening, RULES_IN_FILES.index(game.rule), len(game.moves), len(game.policies))
             for game in self.games
@@ -182,12 +182,12 @@ class Memory:
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take up what `arrays` gave."""
+        """Takes up what `arrays` gave."""
         self.games.clear()
         self.positions = 0
         move, policy, cell, games = 0, 0, 0, []
         for size, result, opening, rule, moves, policies in arrays["games"].tolist():
-            game = Game(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
+            game = TrainingGame(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
             move += moves
             for ply, cells in arrays["plies"][policy : policy + policies].tolist():
                 shares = arrays["shares"][cell : cell + cells].astype(np.float32)
@@ -198,8 +198,8 @@ class Memory:
         self.add(games)
 
 
-def batch_of(board: Board, size: int, chosen: list[tuple[Game, int]], images: NDArray[np.uint8]) -> Batch:
-    """Positions, by game and ply, each in an image: planes and policy alike."""
+def batch_of(board: Board, size: int, chosen: list[tuple[TrainingGame, int]], images: NDArray[np.uint8]) -> Batch:
+    """A batch of positions, given by game and ply: planes and policy in the same symmetry."""
     count = len(chosen)
     plies = np.array([ply for _, ply in chosen], np.int32)
     moves = np.zeros((count, max(1, int(plies.max()))), np.int16)

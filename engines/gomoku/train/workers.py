@@ -1,4 +1,4 @@
-"""The processes that play games for a training run."""
+"""The worker processes that play games for a training run."""
 
 import json
 import os
@@ -9,13 +9,13 @@ import threading
 from collections.abc import Iterator
 from typing import IO, Any
 
-from plyd.models.errors import BadWeights
+from plyd.engines.core.training_run import TrainingError
 
-JOBS_AHEAD = 2  # that each process has, so that it need not wait
+JOBS_AHEAD = 2  # that each worker has, so that it need not wait
 
 
-class Players:
-    """Processes that play games as they are told, one job after the other."""
+class WorkerPool:
+    """Worker processes that play games, one job after the other. A context manager: they end with it."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -23,7 +23,7 @@ class Players:
         self._pending: list[int] = []
         self._answers: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
 
-    def __enter__(self) -> "Players":
+    def __enter__(self) -> "WorkerPool":
         command = [sys.executable, "-m", "plyd.engines.gomoku.train.self_play"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         for number in range(self._count):
@@ -38,7 +38,7 @@ class Players:
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
-            process.kill()  # what it plays is lost, and played again
+            process.kill()  # its game is lost
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe:
@@ -52,25 +52,25 @@ class Players:
             return
 
     def idle(self) -> list[int]:
-        """Those who have not enough to do, each as often as it needs a job."""
+        """Numbers of workers that need a job, each as often as it needs one."""
         for process in self._processes:
             if process.poll() is not None:
-                raise BadWeights(f"a process that plays games ended with status {process.returncode}")
+                raise TrainingError(f"a worker process ended with status {process.returncode}")
         return [number for number, jobs in enumerate(self._pending) for _ in range(JOBS_AHEAD - jobs)]
 
     def give(self, number: int, job: str) -> None:
-        """One more job for a process."""
+        """Gives a worker one more job."""
         pipe = self._processes[number].stdin
         assert pipe is not None
         try:
             pipe.write(job)
             pipe.flush()
         except BrokenPipeError:
-            raise BadWeights("a process that plays games has ended") from None
+            raise TrainingError("a worker process has ended") from None
         self._pending[number] += 1
 
     def answers(self) -> Iterator[dict[str, Any]]:
-        """What has been played since the last call."""
+        """Answers to jobs since the last call."""
         while not self._answers.empty():
             number, line = self._answers.get()
             self._pending[number] -= 1

@@ -9,9 +9,9 @@ cannot read gets letter 0, and the rulebook's own error says what is wrong with 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.rulebook import MAX_TEXT
 
 Bytes = NDArray[np.uint8]

@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from plyd.engines.core.intrinsics import count_bits
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import (
     DOWN,
     LEFT,

@@ -2,8 +2,8 @@
 
     {"points": 251234, "moves": 9876, "largest": 14, "start_ms": ..., "end_ms": ..., "actions": [16, 21, 3, ...]}
 
-`plyd play` runs this and makes statistics of it. Game number n has the seed + n, whichever thread plays it. Lines come
-in the order in which games end.
+`plyd play` runs this and makes statistics of it. The random numbers of a game depend on the seed and the number of the
+game, not on the thread that plays it. Lines come in the order in which games end.
 """
 
 import argparse
@@ -25,15 +25,15 @@ from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.games import tile_game
 from plyd.engines.tiles.ntuple.player import Player, load_player
 from plyd.engines.tiles.play.kernel import Pace, play_game
-from plyd.engines.tiles.search.expectimax import How, Limit, memory_for
+from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 
 LONGEST = 1 << 20  # actions of a game
 TABLE_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """How to play."""
+class GameSettings:
+    """How all games are played."""
 
     player: Player
     depth: int
@@ -45,50 +45,50 @@ class Match:
     """A game ends with a tile of this index; 0 for none."""
 
 
-class Table:
-    """A place to play at: one thread's memory."""
+class GameThread:
+    """Plays games one after the other, with the memory of one thread."""
 
-    def __init__(self, match: Match, flag: Any) -> None:
-        entries = TABLE_ENTRIES if match.move_seconds is None else 1 << 18
-        self.memory = memory_for(match.player.brain.shape, entries)
+    def __init__(self, settings: GameSettings, flag: Any) -> None:
+        entries = TABLE_ENTRIES if settings.move_seconds is None else 1 << 18
+        self.memory = memory_for(settings.player.model.shape, entries)
         self.actions = np.zeros(LONGEST, np.int16)
-        self.limit = Limit(np.int64(NEVER), np.int64(NEVER), flag)
-        self._play(match, 0, self.actions[:2])  # kernels are loaded before the clock starts
+        self.limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), flag)
+        self._play(settings, 0, self.actions[:2])  # loads the kernels before a clock runs
 
-    def play(self, match: Match, number: int) -> dict[str, Any]:
-        """One game's result."""
+    def play(self, settings: GameSettings, number: int) -> dict[str, Any]:
+        """The result of one game."""
         began = time.time()
-        length, points, moves, largest = self._play(match, number, self.actions)
+        length, points, moves, largest = self._play(settings, number, self.actions)
         result = {"points": int(points), "moves": int(moves), "largest": int(largest)}
         result |= {"start_ms": round(began * 1000), "end_ms": round(time.time() * 1000)}
-        return result | ({"actions": self.actions[:length].tolist()} if match.with_actions else {})
+        return result | ({"actions": self.actions[:length].tolist()} if settings.with_actions else {})
 
-    def _play(self, match: Match, number: int, actions: Any) -> Any:
-        player = match.player
-        move_ns = 0 if match.move_seconds is None else round(match.move_seconds * 1e9)
-        how = How(np.int64(match.depth), match.evil, match.move_seconds is not None)
+    def _play(self, settings: GameSettings, number: int, actions: Any) -> Any:
+        player = settings.player
+        move_ns = 0 if settings.move_seconds is None else round(settings.move_seconds * 1e9)
+        policy = DepthPolicy(np.int64(settings.depth), settings.evil, settings.move_seconds is not None)
         return play_game(
-            player.brain,
-            Pace(how, np.int64(move_ns), np.int64(match.until)),
-            match.evil,
+            player.model,
+            Pace(policy, np.int64(move_ns), np.int64(settings.until)),
+            settings.evil,
             self.limit,
             self.memory,
             player.game.empty,
-            np.random.SeedSequence([match.seed, number]).generate_state(1, np.uint64).astype(np.uint64),
+            np.random.SeedSequence([settings.seed, number]).generate_state(1, np.uint64).astype(np.uint64),
             actions,
         )
 
 
-def results(match: Match, games: int, threads: int) -> Iterator[dict[str, Any]]:
+def results(settings: GameSettings, games: int, threads: int) -> Iterator[dict[str, Any]]:
     """The result of each game, as it ends."""
     flag = np.zeros(1, np.uint8)
     local = threading.local()
 
     def play(number: int) -> dict[str, Any]:
-        if not hasattr(local, "table"):
-            local.table = Table(match, flag)
-        table: Table = local.table
-        return table.play(match, number)
+        if not hasattr(local, "thread"):
+            local.thread = GameThread(settings, flag)
+        thread: GameThread = local.thread
+        return thread.play(settings, number)
 
     numbers = iter(range(games))
     with ThreadPoolExecutor(threads) as pool:
@@ -104,19 +104,27 @@ def results(match: Match, games: int, threads: int) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Play, and print."""
+    """Plays games and prints their results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("game")
-    parser.add_argument("--variant", default="classic")
-    parser.add_argument("--games", type=int, default=100)
-    parser.add_argument("--depth", type=int, default=1, help="slides to look ahead")
-    parser.add_argument("--move-time", type=float, metavar="MS", help="milliseconds a move, in place of a depth")
-    parser.add_argument("--evil", action="store_true", help="the environment chooses the cell, against the player")
-    parser.add_argument("--until", type=int, default=0, metavar="INDEX", help="a game ends with a tile of this index")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--model", type=Path, metavar="FILE", help="a packed network, not the one that ships")
-    parser.add_argument("--actions", action="store_true", help="with every move of each game")
+    parser.add_argument("--variant", default="classic", help="default: classic")
+    parser.add_argument("--games", type=int, default=100, help="default: 100")
+    parser.add_argument("--depth", type=int, default=1, help="slides to look ahead; default: 1")
+    parser.add_argument("--move-time", type=float, metavar="MS", help="milliseconds per move, instead of a depth")
+    parser.add_argument(
+        "--evil", action="store_true", help="the environment chooses the cell that is worst for the player"
+    )
+    parser.add_argument(
+        "--until",
+        type=int,
+        default=0,
+        metavar="INDEX",
+        help="end games with a tile of this index; default: 0, play to the end",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="random seed; default: 1")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="default: number of cores")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="a packed network; default: the one that ships")
+    parser.add_argument("--actions", action="store_true", help="also print every move of each game")
     asked = parser.parse_args()
     try:
         player = load_player(tile_game(asked.game, asked.variant), asked.variant, asked.model)
@@ -124,8 +132,8 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(1)
     seconds = None if asked.move_time is None else asked.move_time / 1000
-    match = Match(player, asked.depth, seconds, asked.evil, asked.seed, asked.actions, asked.until)
-    for result in results(match, asked.games, asked.threads):
+    settings = GameSettings(player, asked.depth, seconds, asked.evil, asked.seed, asked.actions, asked.until)
+    for result in results(settings, asked.games, asked.threads):
         print(json.dumps(result), flush=True)
 
 

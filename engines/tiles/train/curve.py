@@ -1,42 +1,26 @@
-"""The learning curve of a training run, drawn."""
+"""The learning curve of a tile game: points, and the share of games that reached the largest tiles, over moves."""
 
-import json
-from pathlib import Path
+from typing import Any
 
-from plyd.engines.tiles.train.trainer import LOG
-from plyd.models.errors import BadWeights
+TILES = 6  # that are drawn, the largest
 
 
-def draw(folder: Path) -> Path:
-    """Draws average points and the share of games that reached the largest tiles, over moves; the picture's path."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise BadWeights("drawing needs matplotlib: pip install 'plyd[plot]'") from None
-
-    log = folder / LOG
-    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    if not lines:
-        raise BadWeights(f"{folder} has no block of 1000 games to draw yet")
+def draw(figure: Any, lines: list[dict[str, Any]]) -> None:
+    """Draws the lines of a log on a figure of matplotlib."""
     moves = [line["moves"] / 1e6 for line in lines]
-    figure = Figure(figsize=(9, 7), layout="constrained")
     points, shares = figure.subplots(2, 1, sharex=True)
     points.plot(moves, [line["average"] for line in lines], label="average")
     points.plot(moves, [line["maximum"] for line in lines], label="maximum", linewidth=0.6)
-    points.set_ylabel("points a game")
-    points.set_title(f"{folder.name}: {lines[-1]['games']} games")
+    points.set_ylabel("points per game")
     points.legend()
-    tiles = sorted({int(tile) for line in lines for tile in line["reached"]})[-6:]
+    tiles = sorted({int(tile) for line in lines for tile in line["reached"]})[-TILES:]
     for tile in tiles:
-        # a block lists the tiles between its least and its largest best tile: every game reached what comes before
+        # A line lists the tiles between the smallest and the largest best tile: every game reached those below.
         reached = [
             line["reached"].get(str(tile), 1.0 if tile < min(map(int, line["reached"])) else 0.0) for line in lines
         ]
         shares.plot(moves, [100 * share for share in reached], label=str(tile))
-    shares.set_ylabel("% of games that reached it")
+    shares.set_ylabel("% of games that reached the tile")
     shares.set_xlabel("million moves")
     shares.set_ylim(0, 100)
     shares.legend()
-    path = folder / "curve.png"
-    figure.savefig(path, dpi=110)
-    return path

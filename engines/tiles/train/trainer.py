@@ -1,14 +1,10 @@
-"""Training a network on all cores: threads that play and learn, checkpoints that resume, a log of how it went.
+"""Training an n-tuple network on all cores: threads play whole games and learn from each.
 
-A run lives in a folder of its own:
-
-    checkpoint.plyd   the weights, what TC knows of them, the random numbers' states: all that a resumed run needs
-    log.jsonl         one line for each block of 1000 games: average, maximum, share of games that reached each tile
-    manifest.json     what was trained, how, for how long, by which commands, at which revision
+What a run is, and what its folder has, is in `engines/core/training_run.py`. A checkpoint holds the weights, the sums
+of temporal coherence and the states of the random numbers. A line of the log is about 1000 games: average and maximum
+points, and the share of games that reached each tile.
 """
 
-import json
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,22 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plyd.engines.core.training_run import LogLine
 from plyd.engines.tiles.game import TileGame
-from plyd.engines.tiles.ntuple.network import Shape, room_for, shape_of
+from plyd.engines.tiles.ntuple.network import Shape, scratch_for, shape_of
+from plyd.engines.tiles.train import curve
 from plyd.engines.tiles.train.learn import Desk, Method, train
 from plyd.models.errors import BadWeights
-from plyd.models.ntuple.checkpoint import NAME as CHECKPOINT
 from plyd.models.ntuple.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from plyd.models.ntuple.patterns import patterns_of, text_of
 
 BLOCK = 1000  # games of a line of the log
 BATCH = 10  # games that a thread plays at a time
 LONGEST_GAME = 1 << 18  # moves
-LOG, MANIFEST = "log.jsonl", "manifest.json"
+ENDLESS = 1 << 62  # games
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TilePlan:
     """What to train, and how."""
 
     game: str
@@ -45,19 +42,23 @@ class Plan:
     method: str = "tc"
     """td or tc, on after-states; lab for TD(0) on before-states."""
     rate: float = 1.0
+    """The step size, alpha."""
     trace: float = 0.5
+    """Lambda."""
     every: int = 0
+    """Moves after which to learn; 0: at the end of each game."""
     restart: int = 0
+    """Games of this many moves or more are played again from the middle; 0: never."""
     optimism: float = 0.0
-    """What every board is worth before anything is learned."""
+    """The value of every board before anything is learned."""
     goal: int = 0
     """A game ends, won, with a tile of this index; 0: games go on until no slide is left."""
     bonus: float = 0.0
-    """What a game that is won is worth, beside its points."""
+    """The value of winning, in addition to the points."""
     seed: int = 1
 
     def kernel_method(self, game: TileGame) -> Method:
-        """The same for kernels."""
+        """The plan as the kernels take it."""
         rate, trace = np.float32(self.rate), np.float32(self.trace)
         goal_points = game.rules.tile(self.goal) if self.goal else 0
         return Method(
@@ -74,7 +75,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Progress:
+class TileProgress:
     """How far a run is."""
 
     games: int = 0
@@ -84,11 +85,13 @@ class Progress:
     """Points, moves and largest index of each game since the last line of the log."""
 
 
-class Trainer:
-    """A run: its weights and its progress, in memory and in its folder."""
+class TileTrainer:
+    """The weights and the progress of a run, in memory. A `Trainer` of `training_run`."""
 
-    def __init__(self, game: TileGame, plan: Plan, folder: Path, threads: int) -> None:
-        self.game, self.plan, self.folder, self.threads = game, plan, folder, threads
+    unit = "games"
+
+    def __init__(self, game: TileGame, plan: TilePlan, threads: int) -> None:
+        self.game, self.plan, self.threads = game, plan, threads
         patterns = patterns_of(plan.network)
         self.shape: Shape = shape_of(patterns, game.bits, 16 if game.bits == 4 else plan.cap + 1)
         self.network = text_of(patterns)
@@ -96,19 +99,22 @@ class Trainer:
         self.fresh_weight = np.float32(plan.optimism / features)
         self.weights = np.full(int(self.shape.offsets[-1]), self.fresh_weight, np.float32)
         self.sums = np.zeros(2 * self.weights.size if plan.method == "tc" else 0, np.float32)
-        self.progress = Progress()
+        self.progress = TileProgress()
         self.seeds: NDArray[np.uint64] = (
             np.random.default_rng(plan.seed).integers(2**63, size=(threads, 1)).astype(np.uint64)
         )
-        self._stop = threading.Event()
-        self._manifest: dict[str, Any] = {}
+        self._began = time.monotonic()
+        self._moves_before = 0
+        self._lock = threading.Lock()
+        self._games_left = 0  # of the block, not yet taken by a thread
 
-    def resume(self) -> bool:
-        """Takes the checkpoint up where it was left, if there is one; says whether there was."""
-        path = self.folder / CHECKPOINT
-        if not path.exists():
-            self._forget_later_blocks()
-            return False
+    @property
+    def count(self) -> int:
+        """Games so far."""
+        return self.progress.games
+
+    def load(self, path: Path) -> None:
+        """Takes up a checkpoint."""
         found = read_checkpoint(path)
         mine = (self.plan.game, self.plan.variant, self.network, int(self.shape.base))
         theirs = (found.game, found.variant, found.network, found.base)
@@ -122,20 +128,10 @@ class Trainer:
             self.sums.reshape(-1, 2)[found.places] = found.sums
         count = min(len(found.seeds), self.threads)
         self.seeds[:count] = found.seeds[:count]
-        self.progress = Progress(**found.progress)
-        self._forget_later_blocks()
-        return True
+        self.progress = TileProgress(**found.progress)
 
-    def _forget_later_blocks(self) -> None:
-        """Takes from the log what was played after the checkpoint, and is played again; and half a line."""
-        log = self.folder / LOG
-        if not log.exists():
-            return
-        whole = [line for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        log.write_text("".join(line for line in whole if json.loads(line)["games"] <= self.progress.games))
-
-    def save(self) -> None:
-        """Writes the checkpoint: the weights that differ from a fresh one, and what goes with them."""
+    def save(self, path: Path) -> None:
+        """Writes a checkpoint: the weights that differ from a fresh one, and what belongs to them."""
         is_learned = self.weights != self.fresh_weight
         sums = self.sums.reshape(-1, 2)
         if sums.size:
@@ -154,92 +150,71 @@ class Trainer:
             asdict(self.plan),
             asdict(self.progress),
         )
-        write_checkpoint(self.folder / CHECKPOINT, checkpoint)
-        if self._manifest:
-            self._note()
+        write_checkpoint(path, checkpoint)
 
-    def begin(self, command: str) -> None:
-        """Notes in the manifest that a command goes on with the run; whatever it does until the next is its own."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / MANIFEST
-        self._manifest = json.loads(path.read_text()) if path.exists() else {"commands": []}
-        self._manifest |= {"game": self.plan.game, "variant": self.plan.variant, "network": self.network}
-        self._manifest |= {"base": int(self.shape.base), "threads": self.threads}
-        entry: dict[str, Any] = {"command": command, "revision": revision(), "plan": asdict(self.plan)}
-        entry |= {"from_games": self.progress.games, "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        self._manifest["commands"].append(entry)
-        self._note()
+    def plan_facts(self) -> dict[str, Any]:
+        """The plan, for the manifest's entry of this command."""
+        return {"plan": asdict(self.plan)}
 
-    def _note(self) -> None:
-        """Writes the manifest as things stand."""
+    def facts(self) -> dict[str, Any]:
+        """What is trained and how far, for the manifest."""
+        facts: dict[str, Any] = {"game": self.plan.game, "variant": self.plan.variant, "network": self.network}
+        facts |= {"base": int(self.shape.base), "threads": self.threads}
         progress = asdict(self.progress) | {"seconds": round(self.progress.seconds)}
         del progress["block"]
-        self._manifest |= progress
-        log = self.folder / LOG
-        lines = log.read_text().splitlines() if log.exists() else []
-        self._manifest["last_block"] = json.loads(lines[-1]) if lines else None
-        path = self.folder / MANIFEST
-        path.with_suffix(".new").write_text(json.dumps(self._manifest, indent=2) + "\n")
-        path.with_suffix(".new").replace(path)
+        return facts | progress
 
-    def stop(self) -> None:
-        """Ask `blocks` to end soon."""
-        self._stop.set()
+    def describe(self) -> str:
+        """The network's size, and the method."""
+        return f"{self.weights.size:,} weights, {self.plan.method}"
 
-    def blocks(self, max_games: int | None = None) -> Iterator[dict[str, Any] | None]:
-        """Trains; the log's line for each block of games as it fills, and None now and then in between."""
-        method, rows, spawns = self.plan.kernel_method(self.game), self.game.rows(), self.game.spawns(self.plan.variant)
-        lock = threading.Lock()
-        todo = max_games if max_games is not None else 1 << 62
-        todo -= self.progress.games
-        done = threading.Semaphore(0)
-        left = 0
+    def status(self) -> str:
+        """Games, and the speed since this command began."""
+        pace = (self.progress.moves - self._moves_before) / max(time.monotonic() - self._began, 1e-9)
+        return f"{self.progress.games} games, {pace / 1e6:.2f}M moves/s"
 
-        def work(k: int) -> None:
-            nonlocal left
-            desk = Desk(
-                np.zeros((LONGEST_GAME, self.game.words), np.uint64),
-                np.zeros(LONGEST_GAME, np.float32),
-                self.seeds[k],
-                room_for(self.shape),
-            )
-            results = np.zeros((BATCH, 3), np.int64)
-            while not self._stop.is_set():
-                with lock:
-                    count = min(BATCH, left)
-                    left -= count
-                if count == 0:
-                    break
-                moves = train(
-                    count, self.game.empty, rows, spawns, self.weights, self.sums, self.shape, method, desk, results
-                )
-                with lock:
-                    self.progress.games += count
-                    self.progress.moves += int(moves)
-                    self.progress.block += results[:count].tolist()
-                done.release()
-            done.release()
-
-        while todo > 0 and not self._stop.is_set():
-            left = min(todo, BLOCK - len(self.progress.block))
-            todo -= left
-            began, before = time.monotonic(), self.progress.seconds
-            workers = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(self.threads)]
+    def train(self, stop: threading.Event, max_count: int | None = None) -> Iterator[LogLine | None]:
+        """Trains; yields the log's line after each block, None if the last block is not full."""
+        self._began, self._moves_before = time.monotonic(), self.progress.moves
+        todo = (ENDLESS if max_count is None else max_count) - self.progress.games
+        while todo > 0 and not stop.is_set():
+            self._games_left = min(todo, BLOCK - len(self.progress.block))
+            todo -= self._games_left
+            began = time.monotonic()
+            workers = [threading.Thread(target=self._play, args=(k, stop), daemon=True) for k in range(self.threads)]
             for worker in workers:
                 worker.start()
-            while any(worker.is_alive() for worker in workers):
-                done.acquire(timeout=0.2)
-                self.progress.seconds = before + time.monotonic() - began
+            for worker in workers:
+                worker.join()
+            self.progress.seconds += time.monotonic() - began
+            if len(self.progress.block) < BLOCK:
                 yield None
-            self.progress.seconds = before + time.monotonic() - began
-            if len(self.progress.block) >= BLOCK:
-                line = self.summary(self.progress.block)
-                self.progress.block = []
-                with (self.folder / LOG).open("a") as file:
-                    file.write(json.dumps(line) + "\n")
-                yield line
+                continue
+            line = self.summary(self.progress.block)
+            self.progress.block = []
+            yield line
 
-    def summary(self, block: list[list[int]]) -> dict[str, Any]:
+    def _play(self, k: int, stop: threading.Event) -> None:
+        """Thread k: plays games and learns from them until the block is full."""
+        method, rows, spawns = self.plan.kernel_method(self.game), self.game.rows(), self.game.spawns(self.plan.variant)
+        path, points = np.zeros((LONGEST_GAME, self.game.words), np.uint64), np.zeros(LONGEST_GAME, np.float32)
+        desk = Desk(path, points, self.seeds[k], scratch_for(self.shape))
+        results = np.zeros((BATCH, 3), np.int64)
+        while not stop.is_set():
+            with self._lock:
+                count = min(BATCH, self._games_left)
+                self._games_left -= count
+            if count == 0:
+                break
+            moves = train(
+                count, self.game.empty, rows, spawns, self.weights, self.sums, self.shape, method, desk, results
+            )
+            with self._lock:
+                self.progress.games += count
+                self.progress.moves += int(moves)
+                self.progress.block += results[:count].tolist()
+
+    def summary(self, block: list[list[int]]) -> LogLine:
         """The lab's statistics of some games: average, maximum, and for each tile the share that reached it."""
         results = np.array(block, np.int64)
         largest = results[:, 2]
@@ -256,12 +231,14 @@ class Trainer:
             },
         }
 
+    def text_of(self, line: LogLine) -> str:
+        """The lab's block of statistics: of each tile the share of games that reached it, and that ended with it."""
+        head = f"{line['games']}\tavg = {line['average']:.0f}, max = {line['maximum']}, {line['pace']:.0f} moves/s"
+        shares = list(line["reached"].items())
+        ended = [share - (shares[i + 1][1] if i + 1 < len(shares) else 0.0) for i, (_, share) in enumerate(shares)]
+        rows = [f"\t{tile}\t{share:.1%}\t({end:.1%})" for (tile, share), end in zip(shares, ended, strict=True)]
+        return "\n".join([head, *rows])
 
-def revision() -> str:
-    """The git revision of these sources, "+" if they were changed since; "unknown" outside of a repository."""
-    command = ["git", "-C", str(Path(__file__).resolve().parent), "describe", "--always", "--dirty=+", "--abbrev=12"]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-    return found.stdout.strip()
+    def draw(self, figure: Any, lines: list[LogLine]) -> None:
+        """Draws the learning curve."""
+        curve.draw(figure, lines)

@@ -29,7 +29,6 @@ import sys
 import time
 from pathlib import Path
 
-import numba
 import numpy as np
 from numba import njit
 
@@ -417,9 +416,6 @@ def is_plain(scores, stones):
 
 def kept(positions, **limits):
     """For each of some solved positions whether the engine, with a new memory each time, keeps the result."""
-    from plyd.engines import kernel_cache
-
-    numba.config.CACHE_DIR = str(kernel_cache())  # numba was imported first, so it did not hear of it by itself
     from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
     from plyd.engines.connect4.rules import RULES
     from plyd.engines.core.intrinsics import Stop
@@ -431,7 +427,7 @@ def kept(positions, **limits):
         position = RULES.start()
         for move in moves:
             position = RULES.play(position, move).position
-        *_, last = GraphSearcher(options).search(position, Limits(**limits), Stop())
+        *_, last = GraphSearcher(options, 64).search(position, Limits(**limits), Stop())
         best = max(results, key=lambda result: "-LDW".index(result[0]))
         yield results[int(last.move) - 1][0] == best[0]
 

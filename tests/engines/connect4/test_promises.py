@@ -8,11 +8,12 @@ import pytest
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.graph import searcher as search_module
-from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, taste_for
+from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, params_for
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.solver.alpha_beta import table_for
 from plyd.engines.connect4.solver.solver import Solver
 from plyd.engines.connect4.uct.searcher import UctSearcher
+from plyd.engines.core import search_run
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import read_options
@@ -27,7 +28,7 @@ SMALL = ("5x4", "4x5 #2,3", "5x5 #3,3")
 
 def searcher_of(**options):
     values = read_options(OPTIONS, {"memory": "64"} | {name: str(value).lower() for name, value in options.items()})
-    return UctSearcher(values) if values["method"] == "uct" else GraphSearcher(values)
+    return (UctSearcher if values["method"] == "uct" else GraphSearcher)(values, values["memory"])
 
 
 def last_of(searcher, position, **limits):
@@ -69,9 +70,9 @@ def test_a_four_that_can_be_made_comes_before_a_win_that_takes_longer(solver):
 @pytest.mark.parametrize("text", ["7x6", "16x16"])
 def test_how_often_a_search_reports_changes_nothing_that_it_finds(text, monkeypatch):
     found = []
-    monkeypatch.setattr(search_module, "WALKS", 5)
+    monkeypatch.setattr(search_module, "ROUND_SIMULATIONS", 5)
     for pause in (NEVER, 0):
-        monkeypatch.setattr(search_module, "REPORT_NS", pause)
+        monkeypatch.setattr(search_run, "REPORT_NS", pause)
         last = last_of(searcher_of(solver=False), text, max_nodes=400, max_lines=16)
         found.append((last.nodes, last.move, last.lines))
     assert found[0] == found[1]
@@ -80,7 +81,7 @@ def test_how_often_a_search_reports_changes_nothing_that_it_finds(text, monkeypa
 def test_distances_are_still_right_when_nodes_were_given_up_on_the_way(monkeypatch):
     monkeypatch.setattr(search_module, "nodes_within", lambda megabytes, columns: 120)
     monkeypatch.setattr(search_module, "FEWEST_NODES", 100)
-    monkeypatch.setattr(search_module, "WALKS", 50)
+    monkeypatch.setattr(search_module, "ROUND_SIMULATIONS", 50)
     for start in SMALL[:2]:
         for position in random_positions(start, 12, (10, 11, 12), seed=10):
             moves = truth(start, position)[1]
@@ -146,7 +147,7 @@ def test_plain_uct_counts_a_draw_as_half_a_win():
 
 
 def solver_for(position):
-    return Solver(position, board_array(position), taste_for(position, 1.0).lines, table_for(1 << 14))
+    return Solver(position, board_array(position), params_for(position, 1.0).lines, table_for(1 << 14))
 
 
 def finish(solver):
@@ -188,14 +189,14 @@ from plyd.engines.connect4.graph import kernel as graph, memory
 from plyd.engines.connect4.solver import alpha_beta
 from plyd.engines.connect4.uct import kernel as uct
 registry.load("connect4").warm_up()
-kernels = (graph.enter, graph.think, memory.recycle, alpha_beta.work, uct.grow)
+kernels = (graph.enter, graph.search_slice, memory.recycle, alpha_beta.work, uct.grow)
 print(*(len(kernel.signatures) for kernel in kernels))
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits
-searcher = GraphSearcher(read_options(OPTIONS, {"memory": "8", "threads": "2"}))
+searcher = GraphSearcher(read_options(OPTIONS, {"threads": "2"}), megabytes=8)
 for limits in (Limits(max_nodes=60_000, max_lines=16), Limits(max_seconds=0.05)):
     list(searcher.search(RULES.parse("12x12 #3,3"), limits, Stop()))
 print(*(len(kernel.signatures) for kernel in kernels))

@@ -1,25 +1,18 @@
 """What engines share: options, limits, the stop flag, the clock, errors, the registry, the cache of kernels."""
 
-import importlib.util
-import os
 import re
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
-import numba
 import pytest
 from numba import njit
 
-import plyd.engines
 from plyd.engines import registry
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadOption, EngineError, UnknownGame, quoted
 from plyd.engines.core.intrinsics import NEVER, Stop, is_raised, monotonic_ns
 from plyd.engines.core.options import Option, read_options
-from plyd.engines.core.search import SAFETY_SECONDS, Clock, Limits, Report, Score, StopReason, Unreachable
+from plyd.engines.core.search import Report, Score, StopReason, Unreachable
 from tests.patience import SOON
 
 # --- Options ----------------------------------------------------------------------------------------------------------
@@ -96,65 +89,7 @@ def test_a_bad_value_among_good_ones_is_a_bad_option():
         read_options((LAYERS, METHOD), {"layers": "5", "method": "mcts"})
 
 
-# --- Limits -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("clock", "seconds"),
-    [
-        (Clock(60.0), 2.0),  # a thirtieth
-        (Clock(60.0, moves_to_go=10), 6.0),
-        (Clock(60.0, moves_to_go=1), 60.0 - SAFETY_SECONDS),  # never the whole clock
-        (Clock(60.0, increment_seconds=5.0), 2.0 + 4.0),  # and four fifths of the increment
-        (Clock(0.3, increment_seconds=5.0), 0.3 - SAFETY_SECONDS),  # which is not there yet
-        (Clock(SAFETY_SECONDS), 0.0),
-        (Clock(0.01, moves_to_go=1), 0.0),
-        (Clock(0.0), 0.0),
-        (Clock(0.0, increment_seconds=1.0), 0.0),
-        (Clock(-1.0), 0.0),  # a flag that fell
-    ],
-)
-def test_a_clock_gives_its_share(clock, seconds):
-    assert clock.share_seconds() == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("limits", "seconds"),
-    [
-        (Limits(), None),
-        (Limits(max_nodes=5, max_depth=5), None),
-        (Limits(max_seconds=3.0), 3.0),
-        (Limits(max_seconds=0.0), 0.0),  # no time is not no limit
-        (Limits(clock=Clock(60.0)), 2.0),
-        (Limits(clock=Clock(0.0)), 0.0),
-        (Limits(max_seconds=3.0, clock=Clock(60.0)), 2.0),
-        (Limits(max_seconds=1.0, clock=Clock(60.0)), 1.0),
-        (Limits(max_seconds=0.0, clock=Clock(60.0)), 0.0),
-    ],
-)
-def test_the_budget_is_the_tighter_of_move_time_and_clock(limits, seconds):
-    assert limits.budget_seconds() == (None if seconds is None else pytest.approx(seconds))
-
-
-@pytest.mark.parametrize(
-    ("max_seconds", "deadline", "within"),
-    [
-        (None, None, None),
-        (3.0, None, 3.0),
-        (None, 2.0, 2.0),
-        (3.0, 2.0, 2.0),
-        (1.0, 2.0, 1.0),
-        (2.0, 2.0, 2.0),
-        (0.0, 2.0, 0.0),
-        (3.0, 0.0, 0.0),
-        (3.0, -1.0, 0.0),  # a deadline that has passed
-        (None, -1.0, 0.0),
-    ],
-)
-def test_limits_within_a_deadline_have_no_more_time_than_that(max_seconds, deadline, within):
-    limits = Limits(max_seconds=max_seconds, clock=Clock(60.0), max_nodes=7, max_depth=8, max_lines=9)
-    expected = Limits(max_seconds=within, clock=Clock(60.0), max_nodes=7, max_depth=8, max_lines=9)
-    assert limits.within(deadline) == expected
+# --- Reports ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_report_is_final_if_it_says_why_the_search_ended():
@@ -303,60 +238,3 @@ def test_each_game_loads_an_engine_of_that_game(game):
     engine = registry.load(game)
     assert isinstance(engine, Engine)
     assert engine.card.game == game
-
-
-# --- The cache of compiled kernels ------------------------------------------------------------------------------------
-
-SHOW_CACHE = "import os, sys, plyd.engines; print(os.environ['NUMBA_CACHE_DIR'], 'numba' in sys.modules)"
-
-
-def cache_of_a_new_process(tmp_path, **extra):
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment |= {"XDG_CACHE_HOME": str(tmp_path), **extra}
-    shown = subprocess.run(
-        [sys.executable, "-c", SHOW_CACHE], env=environment, capture_output=True, text=True, check=True
-    )
-    return shown.stdout.split()
-
-
-def test_importing_engines_decides_where_kernels_are_cached_before_numba_looks(tmp_path):
-    folder, numba_was_there = cache_of_a_new_process(tmp_path)
-    assert Path(folder).parent == tmp_path / "plyd" / "kernels"
-    assert re.fullmatch("[0-9a-f]{16}", Path(folder).name)
-    assert numba_was_there == "False"
-
-
-def test_a_folder_chosen_by_the_user_is_kept(tmp_path):
-    assert cache_of_a_new_process(tmp_path, NUMBA_CACHE_DIR="/elsewhere") == ["/elsewhere", "False"]
-
-
-def test_numba_uses_the_folder():
-    assert os.environ["NUMBA_CACHE_DIR"] == numba.config.CACHE_DIR
-
-
-def test_the_folders_name_changes_with_any_byte_of_any_source(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "/elsewhere")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    package, kernel = tmp_path / "engines" / "__init__.py", tmp_path / "engines" / "game" / "kernel.py"
-    kernel.parent.mkdir(parents=True)
-    package.write_bytes(Path(plyd.engines.__file__).read_bytes())
-    kernel.write_text("ANSWER = 42\n")
-    spec = importlib.util.spec_from_file_location("copied_engines", package)
-    copied = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(copied)
-
-    first = copied.kernel_cache()
-    assert copied.kernel_cache() == first
-    kernel.write_text("ANSWER = 43\n")
-    assert copied.kernel_cache() != first
-    kernel.write_text("ANSWER = 42\n")
-    assert copied.kernel_cache() == first
-    package.write_bytes(package.read_bytes() + b"\n")
-    assert copied.kernel_cache() != first
-
-
-def test_without_a_home_to_write_to_kernels_go_to_a_folder_of_their_own(tmp_path):
-    (tmp_path / "file").touch()
-    folder, _ = cache_of_a_new_process(tmp_path / "file", TMPDIR=str(tmp_path))
-    assert Path(folder).parent == tmp_path
-    assert not Path(folder).exists()  # it went with its process

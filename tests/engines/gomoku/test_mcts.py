@@ -12,7 +12,6 @@ from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits, Proven, Result, StopReason, WinProbability
 from plyd.engines.gomoku.board.board import O, X
-from plyd.engines.gomoku.mcts.growing import Tree, taste_of
 from plyd.engines.gomoku.mcts.nodes import (
     DRAW,
     IS_EXPANDED,
@@ -22,10 +21,12 @@ from plyd.engines.gomoku.mcts.nodes import (
     NODE,
     OPEN,
     WIN,
-    back_up,
+    backpropagate,
     order,
     transplant,
 )
+from plyd.engines.gomoku.mcts.search_tree import C_PUCT as C_PUCT
+from plyd.engines.gomoku.mcts.search_tree import SearchTree, params_of
 from plyd.engines.gomoku.mcts.searcher import MctsSearcher, cells_of
 from plyd.engines.gomoku.mcts.tree import choose
 from plyd.engines.gomoku.rules import FREESTYLE, STANDARD
@@ -48,7 +49,7 @@ class Toy:
 
 def tree_at(text, network=None, rules=FREESTYLE, **settings):
     position = rules.parse(text)
-    tree = Tree(network or Toy(), position.size, rule=rules.rule, **settings)
+    tree = SearchTree(network or Toy(), position.size, rule=rules.rule, **settings)
     tree.begin(cells_of(position), X if position.mover == "x" else O)
     return tree
 
@@ -85,52 +86,52 @@ def test_the_child_with_the_largest_sum_of_worth_and_curiosity_is_walked():
     nodes = family(a, b, {"prior": 0.1}, visits=4, total=-0.8)
     push = 1.2 * (1 + 0.25 * log(1 + 4 / 500)) * sqrt(4)
     assert push == pytest.approx(2.4048, abs=1e-4)
-    assert choose(nodes, 0, taste_of(1.2)) == 2
+    assert choose(nodes, 0, params_of(1.2)) == 2
     nodes[2]["total"] = 0.65  # 0.65 + 0.2405 = 0.8905, just less than a's 0.9008
-    assert choose(nodes, 0, taste_of(1.2)) == 1
+    assert choose(nodes, 0, params_of(1.2)) == 1
     nodes[3]["prior"] = 0.4  # 0.2 - 0.2092 + 0.9619 = 0.9528, just more than a's
-    assert choose(nodes, 0, taste_of(1.2)) == 3
+    assert choose(nodes, 0, params_of(1.2)) == 3
 
 
 def test_a_walk_under_way_counts_as_lost():
     # a: (1.6 - 1) / 3 + 2.4 * 0.4 / 4; without the walk under way 0.8 + 2.4 * 0.4 / 3
     a, b = {"total": 1.6, "visits": 2, "prior": 0.4}, {"total": 0.5, "visits": 1, "prior": 0.3}
-    assert choose(family(a, b, visits=4), 0, taste_of(1.2)) == 1
-    assert choose(family(a | {"pending": 1}, b, visits=4, pending=1), 0, taste_of(1.2)) == 2
+    assert choose(family(a, b, visits=4), 0, params_of(1.2)) == 1
+    assert choose(family(a | {"virtual_loss": 1}, b, visits=4, virtual_loss=1), 0, params_of(1.2)) == 2
 
 
 def test_what_is_certain_is_not_walked_again():
     lost = {"total": 0.9, "visits": 1, "prior": 0.9, "status": WIN}  # a win for the opponent, who is to move there
     drawn = {"total": 0.9, "visits": 1, "prior": 0.05, "status": DRAW}
     bad = {"total": -0.5, "visits": 1, "prior": 0.05}
-    assert choose(family(lost, drawn, bad, visits=4), 0, taste_of(1.2)) == 3
-    assert choose(family(lost, drawn, visits=4), 0, taste_of(1.2)) == NO_CHILD
+    assert choose(family(lost, drawn, bad, visits=4), 0, params_of(1.2)) == 3
+    assert choose(family(lost, drawn, visits=4), 0, params_of(1.2)) == NO_CHILD
 
 
 def test_values_change_sign_from_ply_to_ply():
     nodes = np.zeros(3, NODE)
     for i in (0, 1):
         nodes[i]["first"], nodes[i]["count"], nodes[i]["flags"] = i + 1, 1, IS_EXPANDED
-    nodes["pending"] = 1
-    back_up(nodes, np.arange(3, dtype=np.int32), 2, 0.6, 1)  # good for who is to move at the leaf
+    nodes["virtual_loss"] = 1
+    backpropagate(nodes, np.arange(3, dtype=np.int32), 2, 0.6, 1)  # good for who is to move at the leaf
     assert list(nodes["total"]) == pytest.approx([-0.6, 0.6, -0.6])  # each for who moved into the node
     assert list(nodes["visits"]) == [1, 1, 1]
-    assert list(nodes["pending"]) == [0, 0, 0]
+    assert list(nodes["virtual_loss"]) == [0, 0, 0]
 
 
 def test_a_child_that_is_lost_wins_and_children_that_all_win_lose():
     nodes = family({"status": LOSS, "plies": 2, "point": 77}, {"visits": 1})
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert (nodes[0]["status"], nodes[0]["plies"], nodes[0]["reply"]) == (WIN, 3, 77)
     assert nodes[0]["total"] == -1  # a win for who is to move at it is a loss for who moved into it
     nodes = family({"status": WIN, "plies": 3}, {"status": WIN, "plies": 7})
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert (nodes[0]["status"], nodes[0]["plies"]) == (LOSS, 8)
     nodes = family({"status": WIN, "plies": 3}, {"status": DRAW, "plies": 0})
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert nodes[0]["status"] == DRAW
     nodes = family({"status": WIN, "plies": 3}, flags=IS_EXPANDED)  # others were left out: nothing is certain
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert nodes[0]["status"] == OPEN
 
 
@@ -224,7 +225,7 @@ def test_what_is_certain_is_what_trying_everything_finds(rules, width):
             continue
         if rules.outcome(position) is not Outcome.ONGOING:
             continue
-        tree = tree_at("/".join(rows), Toy({0: 2.0, 7: 1.0}), rules, taste=taste_of(1.2, width=width))
+        tree = tree_at("/".join(rows), Toy({0: 2.0, 7: 1.0}), rules, params=params_of(1.2, width=width))
         tree.simulate(5000)
         found = {WIN: 1, LOSS: -1, DRAW: 0}[int(tree.root["status"])]
         assert found == minimax(position, rules)
@@ -289,16 +290,20 @@ def test_noise_changes_priors_but_not_their_sum():
 # --- The searcher -----------------------------------------------------------------------------------------------------
 
 
+def searcher_with(evaluate, threads=0, megabytes=64):
+    return MctsSearcher(FREESTYLE, evaluate, {"threads": threads, "c": C_PUCT}, megabytes)
+
+
 @pytest.fixture(scope="module")
 def warm():
-    searcher = MctsSearcher(FREESTYLE, Toy(), {})
+    searcher = searcher_with(Toy())
     searcher.warm_up()
 
 
 def test_a_node_limit_is_kept_to_the_node_and_finds_the_same_again(warm):
     found = []
     for _ in range(2):
-        searcher = MctsSearcher(FREESTYLE, Toy({112: 2.0, 113: 1.0}), {"threads": 1})
+        searcher = searcher_with(Toy({112: 2.0, 113: 1.0}), threads=1)
         *_, last = searcher.search(FREESTYLE.start(), Limits(max_nodes=777, max_lines=3), Stop())
         assert (last.nodes, last.stop_reason) == (777, StopReason.NODES)
         found.append((last.move, last.lines, last.score))
@@ -311,7 +316,7 @@ def test_a_node_limit_is_kept_to_the_node_and_finds_the_same_again(warm):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_time_is_kept_and_reports_come_on_the_way(warm, threads):
-    searcher = MctsSearcher(FREESTYLE, Toy(), {"threads": threads})
+    searcher = searcher_with(Toy(), threads=threads)
     position = FREESTYLE.play(FREESTYLE.start(), "h8").position
     began = time.monotonic()
     reports = list(searcher.search(position, Limits(max_seconds=0.35), Stop()))
@@ -320,19 +325,19 @@ def test_time_is_kept_and_reports_come_on_the_way(warm, threads):
     assert len(reports) >= 3
     assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
     assert reports[-1].stop_reason is StopReason.TIME
-    assert not searcher._tree.nodes["pending"].any()
+    assert not searcher._tree.nodes["virtual_loss"].any()
     assert searcher._tree.root["visits"] == reports[-1].nodes > 100
 
 
 def test_no_time_at_all_still_gives_a_move(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy({112: 5.0}), {})
+    searcher = searcher_with(Toy({112: 5.0}))
     (report,) = searcher.search(FREESTYLE.start(), Limits(max_seconds=0.0), Stop())
     assert (report.move, report.stop_reason) == ("h8", StopReason.TIME)
 
 
 @pytest.mark.parametrize("size", [6, 9, 15, 20])
 def test_an_empty_board_is_begun_near_the_middle_whatever_the_network_likes(warm, size):
-    searcher = MctsSearcher(FREESTYLE, Toy({0: 5.0, size + 1: 3.0}), {"threads": 1})
+    searcher = searcher_with(Toy({0: 5.0, size + 1: 3.0}), threads=1)
     *_, last = searcher.search(FREESTYLE.parse(f"{size}x{size}"), Limits(max_nodes=60, max_lines=400), Stop())
     points = [(ord(line.moves[0][0]) - ord("a") + 1, int(line.moves[0][1:])) for line in last.lines]
     assert all(abs(2 * row - size - 1) <= 4 and abs(2 * column - size - 1) <= 4 for column, row in points)
@@ -342,13 +347,13 @@ def test_an_empty_board_is_begun_near_the_middle_whatever_the_network_likes(warm
 
 def test_on_the_smallest_board_and_beside_blocked_points_every_point_may_be_first(warm):
     for text, count in (("5x5", 25), ("#" + "." * 8 + ("/" + "." * 9) * 8, 80)):
-        searcher = MctsSearcher(FREESTYLE, Toy(), {"threads": 1})
+        searcher = searcher_with(Toy(), threads=1)
         *_, last = searcher.search(FREESTYLE.parse(text), Limits(max_nodes=20, max_lines=400), Stop())
         assert len(last.lines) == count
 
 
 def test_a_sure_win_ends_the_search_and_is_told_with_its_length(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy(), {})
+    searcher = searcher_with(Toy())
     position = FREESTYLE.parse("......../......../..xxx.../......../......../......../ooo...../........ x")
     *_, last = searcher.search(position, Limits(max_seconds=10), Stop())
     assert last.stop_reason is StopReason.FINISHED
@@ -358,7 +363,7 @@ def test_a_sure_win_ends_the_search_and_is_told_with_its_length(warm):
 
 
 def test_a_lost_position_still_gives_a_move(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy(), {})
+    searcher = searcher_with(Toy())
     position = FREESTYLE.parse("......./.xxxx../......./ooo..../......./......./....... o")
     *_, last = searcher.search(position, Limits(max_seconds=10), Stop())
     assert last.score.value == Proven(Result.LOSS, 2)
@@ -366,7 +371,7 @@ def test_a_lost_position_still_gives_a_move(warm):
 
 
 def test_depth_ends_a_search_and_so_does_the_stop_flag(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy({112: 2.0, 113: 2.0, 114: 2.0}), {})
+    searcher = searcher_with(Toy({112: 2.0, 113: 2.0, 114: 2.0}))
     *_, last = searcher.search(FREESTYLE.start(), Limits(max_depth=3), Stop())
     assert last.stop_reason is StopReason.DEPTH
     assert last.depth >= 3
@@ -378,6 +383,6 @@ def test_depth_ends_a_search_and_so_does_the_stop_flag(warm):
 
 def test_a_finished_game_gives_one_report(warm):
     position = FREESTYLE.parse("xxxxx/oooo./...../...../.....")
-    (report,) = MctsSearcher(FREESTYLE, Toy(), {}).search(position, Limits(), Stop())
+    (report,) = searcher_with(Toy()).search(position, Limits(), Stop())
     assert (report.move, report.lines, report.stop_reason) == (None, (), StopReason.NO_SEARCH)
     assert report.score.value == Proven(Result.LOSS, 0)

@@ -8,7 +8,7 @@ from plyd.engines.gomoku.board.board import MARGIN, ROWS, STRIDE, count_anew, em
 from plyd.engines.gomoku.mcts.inference import Evaluator, load_network
 from plyd.engines.gomoku.mcts.planes import IMAGES, PLANES, image_of, planes_of_games
 from plyd.engines.gomoku.rules import Rule, point_of
-from plyd.engines.gomoku.train.replay import Game, batch_of
+from plyd.engines.gomoku.train.replay import TrainingGame, batch_of
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
 
@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
 from plyd.engines.gomoku.train.export import export, largest_difference, onnx_bytes  # noqa: E402
-from plyd.engines.gomoku.train.import_network import adopt, positions_of  # noqa: E402
-from plyd.engines.gomoku.train.network import Network, losses  # noqa: E402
+from plyd.engines.gomoku.train.import_network import import_network, positions_of  # noqa: E402
+from plyd.engines.gomoku.train.network import PolicyValueNetwork, losses  # noqa: E402
 
 FIVE, SURE, FOUR, THREE, TWO, DOUBLE = range(6)
 
@@ -41,7 +41,7 @@ def points(plane, size=9):
 
 def some_network(seed=0, blocks=2, channels=8):
     torch.manual_seed(seed)
-    network = Network(blocks, channels)
+    network = PolicyValueNetwork(blocks, channels)
     with torch.no_grad():  # as if it had learned: norms that do something
         for module in network.modules():
             if isinstance(module, torch.nn.BatchNorm2d):
@@ -93,7 +93,7 @@ def test_blocked_points_are_off_the_board():
 
 @pytest.mark.parametrize("image", range(IMAGES))
 def test_planes_and_policy_take_the_same_image(image):
-    game = Game(9, cells("e5 d4 f5 c4 g5 b4", 9), 1)
+    game = TrainingGame(9, cells("e5 d4 f5 c4 g5 b4", 9), 1)
     game.policies[6] = (cells("h5 d5", 9), np.array([0.75, 0.25], np.float32))
     board = empty_board(9, Rule.FREESTYLE)
     plain = batch_of(board, 9, [(game, 6)], np.zeros(1, np.uint8))
@@ -144,9 +144,9 @@ def test_the_exported_network_answers_as_the_trained_one():
     assert largest_difference(network, onnx_bytes(network)) < 1e-5
 
 
-def test_a_network_exported_wrong_is_told(tmp_path, monkeypatch):
+def test_a_network_exported_wrong_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("plyd.engines.gomoku.train.export.onnx_bytes", lambda network: onnx_bytes(some_network(9)))
-    with pytest.raises(Exception, match="answers otherwise"):
+    with pytest.raises(Exception, match="differs from the trained one"):
         export(some_network(3), tmp_path / "wrong.plyd", "wrong", {})
     assert not (tmp_path / "wrong.plyd").exists()
 
@@ -166,7 +166,7 @@ def test_a_file_for_play_is_read_back_with_its_name_and_checksum(tmp_path):
     assert np.allclose(logits, np.concatenate([one for one, _ in alone]), atol=1e-5)
 
 
-def test_files_that_are_no_network_are_told(tmp_path):
+def test_files_that_are_no_network_are_refused(tmp_path):
     path = tmp_path / "bad.plyd"
     path.write_bytes(b"not weights")
     with pytest.raises(BadModel, match="not a file of weights"):
@@ -187,14 +187,14 @@ def test_files_that_are_no_network_are_told(tmp_path):
         Evaluator(b"")
 
 
-# --- The way back -----------------------------------------------------------------------------------------------------
+# --- Import -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_network_for_play_is_taken_up_again_for_training_as_it_was(tmp_path):
+def test_an_imported_network_answers_as_its_file(tmp_path):
     path, network = tmp_path / "small.plyd", some_network(4)
     sha256 = export(network, path, "small", {})
-    again = Network(network.blocks, network.channels)
-    assert adopt(again, path) == sha256
+    again = PolicyValueNetwork(network.blocks, network.channels)
+    assert import_network(again, path) == sha256
     assert largest_difference(again, onnx_bytes(network)) < 1e-4
     planes = torch.from_numpy(positions_of(load_network(path)[0]))
     with torch.no_grad():  # and while it learns, when norms go by the batch they see, it is the same still
@@ -203,11 +203,11 @@ def test_a_network_for_play_is_taken_up_again_for_training_as_it_was(tmp_path):
         assert (one - other).abs().max() < 0.02 * (1 + one.abs().max())
 
 
-def test_a_network_of_another_shape_is_not_taken_up(tmp_path):
+def test_a_network_of_another_shape_is_not_imported(tmp_path):
     path, network = tmp_path / "small.plyd", some_network(4)
     export(network, path, "small", {})
     with pytest.raises(BadWeights, match=f"another shape than a network of {network.blocks + 1}x{network.channels}"):
-        adopt(Network(network.blocks + 1, network.channels), path)
+        import_network(PolicyValueNetwork(network.blocks + 1, network.channels), path)
 
 
 def test_a_network_whose_input_has_no_planes_is_refused():

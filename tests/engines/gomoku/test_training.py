@@ -1,4 +1,4 @@
-"""Gomoku's training: games and how they are remembered, a short run from end to end, resuming, what is told."""
+"""Gomoku's training: games and the replay buffer, a short run from end to end, resuming, errors."""
 
 import json
 import os
@@ -12,23 +12,24 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
+from plyd.engines.core.training_run import LOG, TrainingError, TrainingRun
 from plyd.engines.gomoku.mcts.nodes import MOST_MOVES
-from plyd.engines.gomoku.train.replay import Game, Memory, as_line, game_of, read_games
-from plyd.engines.gomoku.train.self_play import Style, chance_moves, match, self_play
+from plyd.engines.gomoku.train.replay import ReplayBuffer, TrainingGame, as_line, game_of, read_games
+from plyd.engines.gomoku.train.self_play import SelfPlayParams, match, random_moves, self_play
 from plyd.models.errors import BadWeights
-from plyd.models.files import read_file, write_file
+from plyd.models.files import CHECKPOINT, MANIFEST, read_file, write_file
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
 from plyd.engines.gomoku.mcts.inference import load_network  # noqa: E402
 from plyd.engines.gomoku.train.export import largest_difference, onnx_bytes  # noqa: E402
-from plyd.engines.gomoku.train.trainer import CHECKPOINT, Plan, Trainer, elo_difference  # noqa: E402
-from tests.patience import LONG, SOON, until  # noqa: E402
+from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer, elo_difference  # noqa: E402
+from tests.patience import until  # noqa: E402
 
 LINE = '{"size": 7, "variant": "freestyle", "moves": "d4 c3 d5 c4 d6", "result": 1, "opening": 2}'
-QUICK = Style(walks=12, quick_walks=6, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(5,))
-SMALL = Plan(
+QUICK = SelfPlayParams(walks=12, quick_walks=6, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(5,))
+SMALL = GomokuPlan(
     blocks=1,
     channels=4,
     batch=16,
@@ -93,7 +94,7 @@ def test_a_game_of_self_play_survives_its_line():
         ({"visits": {"99": {"a1": 1}}}, "not played"),
     ],
 )
-def test_a_line_that_is_no_game_is_told(changes, message):
+def test_a_line_that_is_no_game_is_refused(changes, message):
     with pytest.raises(BadWeights, match=message):
         game_of(json.dumps(json.loads(LINE) | changes))
 
@@ -111,18 +112,18 @@ def test_a_file_is_read_as_it_grows_and_half_a_line_later(tmp_path):
         read_games(path)
 
 
-def test_the_memory_forgets_the_oldest_games():
-    memory = Memory(10)
+def test_the_replay_buffer_forgets_the_oldest_games():
+    memory = ReplayBuffer(10)
     for result in (1, -1, 0, 1):
-        memory.add([Game(7, np.arange(4, dtype=np.int16), result)])
+        memory.add([TrainingGame(7, np.arange(4, dtype=np.int16), result)])
     assert [game.result for game in memory.games] == [0, 1]
     assert memory.positions == 8
 
 
-def test_the_memory_survives_a_checkpoint(games):
-    memory = Memory(1000)
+def test_the_replay_buffer_survives_a_checkpoint(games):
+    memory = ReplayBuffer(1000)
     memory.add(read_games(games)[0])
-    again = Memory(1000)
+    again = ReplayBuffer(1000)
     again.restore(memory.arrays())
     assert again.positions == memory.positions
     one, other = (m.sample(32, np.random.default_rng(2)) for m in (memory, again))
@@ -132,8 +133,8 @@ def test_the_memory_survives_a_checkpoint(games):
 
 
 def test_results_are_for_who_is_to_move():
-    memory = Memory(1000)
-    memory.add([Game(7, np.arange(6, dtype=np.int16), 1)])
+    memory = ReplayBuffer(1000)
+    memory.add([TrainingGame(7, np.arange(6, dtype=np.int16), 1)])
     batch = memory.sample(50, np.random.default_rng(1))
     first_to_move = batch.planes[:, 3, 0, 0] == 1
     assert (batch.result == np.where(first_to_move, 1, -1)).all()
@@ -145,7 +146,7 @@ def test_results_are_for_who_is_to_move():
 
 def test_openings_are_legal_and_vary():
     rng = np.random.default_rng(1)
-    found = [chance_moves(9, rng, 5) for _ in range(20)]
+    found = [random_moves(9, rng, 5) for _ in range(20)]
     assert all(len(set(moves)) == 5 and set(moves) <= set(range(81)) for moves in found)
     assert len({tuple(moves) for moves in found}) > 15
 
@@ -180,141 +181,157 @@ def test_ratings_follow_elo():
 # --- Runs -------------------------------------------------------------------------------------------------------------
 
 
+def network_of(trainer):
+    return trainer.learner.network
+
+
 def test_a_run_learns_from_others_then_plays_rates_and_publishes(tmp_path, games):
-    trainer = Trainer(SMALL, tmp_path / "run", 1)
+    folder = tmp_path / "run"
+    trainer = GomokuTrainer(SMALL, folder, 1)
     trainer.bootstrap([games])
-    trainer.begin("plyd train gomoku", "abc")
     lines = []
-    for line in trainer.generations():
-        lines += [line] if line else []
-        if trainer.progress.steps >= 20 and len(trainer.progress.ratings) > 1:
-            trainer.stop()
-    trainer.save()
+    with TrainingRun(folder, trainer) as run:
+        run.begin("plyd train gomoku")
+        for line in run.blocks():
+            lines += [line] if line else []
+            if trainer.progress.steps >= 20 and len(trainer.progress.ratings) > 1:
+                run.stop.set()
+        run.save()
+        run.plot()
     assert [line["phase"] for line in lines[:2]] == ["others", "self-play"]
+    assert [json.loads(line) for line in (folder / LOG).read_text().splitlines()] == lines
     assert trainer.progress.games > 1
     assert trainer.memory.positions <= 300
     assert trainer.progress.ratings[0]["elo"] == 0
     assert trainer.progress.ratings[1]["against"] == trainer.progress.ratings[0]["steps"]
-    newest = sorted((tmp_path / "run" / "nets").glob("*.plyd"))[-1]
+    newest = sorted((folder / "nets").glob("*.plyd"))[-1]
     _, model = load_network(newest)
     assert model.name.startswith("gomoku-run-")
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert manifest["network"] == "1x4"
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert (manifest["game"], manifest["network"]) == ("gomoku", "1x4")
     assert manifest["bootstrap"]["games"] == 6
     assert manifest["commands"][0]["command"] == "plyd train gomoku"
-    from plyd.engines.gomoku.train.curve import draw
-
-    assert draw(tmp_path / "run").stat().st_size > 1000
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_run_may_begin_with_a_network_for_play(tmp_path):
-    first = Trainer(SMALL, tmp_path / "first", 1)
-    first.ship(tmp_path / "ours.plyd")
-    second = Trainer(replace(SMALL, seed=2), tmp_path / "second", 1)
-    assert not same(first.network, second.network)
-    second.adopt(tmp_path / "ours.plyd")
+    first = GomokuTrainer(SMALL, tmp_path / "first", 1)
+    first.ship(tmp_path / "ours.plyd", [])
+    second = GomokuTrainer(replace(SMALL, seed=2), tmp_path / "second", 1)
+    assert not same(network_of(first), network_of(second))
+    second.import_network(tmp_path / "ours.plyd")
     sha256 = second.facts()["adopted"]
     assert sha256 == load_network(tmp_path / "ours.plyd")[1].sha256
-    assert largest_difference(second.average, onnx_bytes(first.average)) < 1e-4
-    second.save()
-    third = Trainer(SMALL, tmp_path / "second", 1)
-    assert third.resume()
+    assert largest_difference(second.learner.average, onnx_bytes(first.learner.average)) < 1e-4
+    second.save(tmp_path / CHECKPOINT)
+    third = GomokuTrainer(SMALL, tmp_path / "second", 1)
+    third.load(tmp_path / CHECKPOINT)
     assert third.progress.adopted == sha256
 
 
 def test_a_resumed_run_is_where_it_was(tmp_path, games):
-    trainer = Trainer(SMALL, tmp_path, 1)
+    trainer = GomokuTrainer(SMALL, tmp_path, 1)
     trainer.bootstrap([games])
     for _ in range(5):
         trainer._step(trainer.teachers)
     trainer.memory.add(read_games(games)[0])
     trainer.progress.bootstrapped = 5
-    trainer.save()
-    again = Trainer(SMALL, tmp_path, 1)
+    trainer.save(tmp_path / CHECKPOINT)
+    again = GomokuTrainer(SMALL, tmp_path, 1)
     again.bootstrap([games])
-    assert not same(again.network, trainer.network)
-    assert again.resume()
-    assert same(again.network, trainer.network)
-    assert same(again.average, trainer.average)
+    assert not same(network_of(again), network_of(trainer))
+    again.load(tmp_path / CHECKPOINT)
+    assert same(network_of(again), network_of(trainer))
+    assert same(again.learner.average, trainer.learner.average)
     assert again.progress == trainer.progress
     assert again.memory.positions == trainer.memory.positions
-    for each in (trainer, again):  # the same step from the same place: weights, momentum and chance are all there
+    for each in (trainer, again):  # the same step from the same place: weights, momentum and random numbers
         each._step(each.teachers)
-    assert same(again.network, trainer.network)
+    assert same(network_of(again), network_of(trainer))
 
 
-def test_checkpoints_that_cannot_be_used_are_told(tmp_path):
+def test_checkpoints_that_cannot_be_used_are_refused(tmp_path):
     path = tmp_path / CHECKPOINT
-    trainer = Trainer(SMALL, tmp_path, 1)
-    trainer.save()
+    trainer = GomokuTrainer(SMALL, tmp_path, 1)
+    trainer.save(path)
     with pytest.raises(BadWeights, match="a network of 1x4, not 1x8"):
-        Trainer(Plan(blocks=1, channels=8), tmp_path, 1).resume()
+        GomokuTrainer(GomokuPlan(blocks=1, channels=8), tmp_path, 1).load(path)
     header, arrays, _ = read_file(path)
     write_file(path, header, {name: array for name, array in arrays.items() if name != "weights/stem.weight"})
     with pytest.raises(BadWeights, match="not what a checkpoint should be"):
-        trainer.resume()
+        trainer.load(path)
     write_file(path, {"kind": "network"}, {})
     with pytest.raises(BadWeights, match="is a network, not a gomoku checkpoint"):
-        trainer.resume()
+        trainer.load(path)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(BadWeights, match="corrupt or cut short"):
-        trainer.resume()
+        trainer.load(path)
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path):
-    first = Trainer(SMALL, tmp_path, 1)
-    first.begin("plyd train gomoku", "abc")
-    (tmp_path / "log.jsonl").write_text('{"steps": 5}\n')
-    with pytest.raises(BadWeights, match="another process is training"):
-        Trainer(SMALL, tmp_path, 1).begin("plyd train gomoku", "abc")
-    assert (tmp_path / "log.jsonl").read_text() == '{"steps": 5}\n'
-    del first
-    Trainer(SMALL, tmp_path, 1).begin("plyd train gomoku", "abc")
+    trainer = GomokuTrainer(SMALL, tmp_path, 1)
+    with TrainingRun(tmp_path, trainer):
+        (tmp_path / LOG).write_text('{"steps": 5}\n')
+        with pytest.raises(TrainingError, match="another process is training"), TrainingRun(tmp_path, trainer):
+            pass
+        assert (tmp_path / LOG).read_text() == '{"steps": 5}\n'
+    with TrainingRun(tmp_path, trainer) as run:
+        assert not run.resume()
+    assert (tmp_path / LOG).read_text() == ""
 
 
-def command(folder, games, *more):
-    words = "--blocks 1 --channels 4 --batch 16 --bootstrap-steps 4 --generation 2 --walks 8 --quick-walks 4 --sizes 5"
-    words += " --rate-games 2 --processes 1 --save-every 0 --reuse 20"
-    start = [sys.executable, "-m", "plyd.engines.train", "gomoku"]
-    return [*start, *words.split(), "--bootstrap", str(games), "--out", str(folder), *more]
+WORDS = "--blocks 1 --channels 4 --batch 16 --bootstrap-steps 4 --generation 2 --walks 8 --quick-walks 4 --sizes 5"
+WORDS += " --rate-games 2 --processes 1 --reuse 20"
 
 
-def test_a_run_goes_on_after_a_kill_and_its_players_end_with_it(tmp_path, games):
+def test_a_killed_run_is_resumed_and_its_workers_end_with_it(tmp_path, games):
     folder = tmp_path / "run"
-    log = folder / "log.jsonl"
-    process = subprocess.Popen(command(folder, games), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = folder / LOG
+    command = [sys.executable, "-m", "plyd.engines.train", "gomoku", *WORDS.split(), "--save-every", "0"]
+    command += ["--bootstrap", str(games), "--out", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: log.exists() and "self-play" in log.read_text() and (folder / CHECKPOINT).exists())
-    players = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
-    assert players
+    workers = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+    assert workers
     process.kill()
     process.wait()
-    until(lambda: not any(os.path.exists(f"/proc/{player}") for player in players))
+    until(lambda: not any(os.path.exists(f"/proc/{worker}") for worker in workers))
     done = read_file(folder / CHECKPOINT)[0]["progress"]["steps"]
     with log.open("a") as file:
         file.write('{"steps": 9')  # as a kill in the midst of writing leaves it
-    last = command(folder, games, "--steps", str(done + 4), "--ship", str(tmp_path / "mine.plyd"))
-    again = subprocess.run(last, capture_output=True, text=True, timeout=LONG, check=True)
-    assert f"goes on from step {done}" in again.stderr
+
+    words = [*WORDS.split(), "--bootstrap", str(games), "--out", str(folder)]
+    words += ["--steps", str(done + 4), "--ship", str(tmp_path / "mine.plyd")]
+    again = CliRunner().invoke(main, ["train", "gomoku", *words])
+    assert again.exit_code == 0, again.output
+    assert f"resumes at step {done}" in again.stderr
+    assert f"saved after {done + 4} steps (+4)" in again.stderr
     steps = [json.loads(line)["steps"] for line in log.read_text().splitlines()]
     assert steps == sorted(set(steps))
-    assert read_file(folder / CHECKPOINT)[0]["progress"]["steps"] >= done + 4
-    assert len(json.loads((folder / "manifest.json").read_text())["commands"]) == 2
+    assert read_file(folder / CHECKPOINT)[0]["progress"]["steps"] == done + 4
+    assert len(json.loads((folder / MANIFEST).read_text())["commands"]) == 2
     shipped = json.loads((tmp_path / "mine.json").read_text())
     assert shipped["sha256"] == load_network(tmp_path / "mine.plyd")[1].sha256
     assert len(shipped["trained"]["commands"]) == 2
 
 
-def test_ctrl_c_saves(tmp_path, games):
-    folder = tmp_path / "run"
-    process = subprocess.Popen(
-        [*command(folder, games), "--save-every", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline()  # a generation
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=SOON)
-    assert process.returncode == 0
-    assert "saved after" in errors
-    assert (folder / CHECKPOINT).exists()
+def test_a_stopped_run_saves(tmp_path, games, monkeypatch):
+    monkeypatch.setattr(GomokuTrainer, "text_of", lambda self, line: signal.raise_signal(signal.SIGINT) or "stopped")
+    words = [*WORDS.split(), "--save-every", "100", "--bootstrap", str(games), "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, ["train", "gomoku", *words])
+    assert result.exit_code == 0, result.output
+    assert "saved after 2 steps (+2)" in result.stderr
+    assert (tmp_path / CHECKPOINT).exists()
+
+
+def test_a_folder_with_a_start_network_begins_with_it(tmp_path):
+    first = GomokuTrainer(SMALL, tmp_path / "first", 1)
+    first.ship(tmp_path / "run" / "start.plyd", [])
+    words = [*WORDS.split(), "--steps", "1", "--minutes", "0.0001", "--out", str(tmp_path / "run")]
+    result = CliRunner().invoke(main, ["train", "gomoku", *words])
+    assert result.exit_code == 0, result.output
+    progress = read_file(tmp_path / "run" / CHECKPOINT)[0]["progress"]
+    assert progress["adopted"] == load_network(tmp_path / "run" / "start.plyd")[1].sha256
 
 
 @pytest.mark.parametrize(
@@ -326,7 +343,7 @@ def test_ctrl_c_saves(tmp_path, games):
         (["--blocks", "0"], "not in the range"),
     ],
 )
-def test_options_that_make_no_sense_are_told(arguments, message):
+def test_options_that_make_no_sense_are_refused(arguments, message):
     found = CliRunner().invoke(main, ["train", "gomoku", *arguments])
     assert found.exit_code == 2
     assert message in found.output

@@ -1,8 +1,7 @@
-"""Training runs: resumed as if never interrupted, saved when told to stop, refused where another run lives."""
+"""Training of tile games: a resumed run equals an uninterrupted one, stops save, other folders are refused."""
 
 import functools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,12 +15,13 @@ from numba import njit
 
 from plyd.clients.cli import main
 from plyd.engines.core.intrinsics import pointer_to
-from plyd.engines.tiles.ntuple.network import network_of, room_for, shape_of
+from plyd.engines.core.training_run import LOCK, LOG, TrainingRun, revision
+from plyd.engines.tiles.ntuple.network import network_of, scratch_for, shape_of
 from plyd.engines.tiles.train import trainer
 from plyd.engines.tiles.train.learn import Desk, game_of, play_befores, train
-from plyd.engines.tiles.train.trainer import BATCH, BLOCK, LOG, MANIFEST, Plan, Trainer
+from plyd.engines.tiles.train.trainer import BATCH, TilePlan, TileTrainer
 from plyd.models.errors import BadWeights
-from plyd.models.ntuple.checkpoint import NAME as CHECKPOINT
+from plyd.models.files import CHECKPOINT, MANIFEST
 from plyd.models.ntuple.checkpoint import read_checkpoint
 from plyd.models.ntuple.patterns import patterns_of
 from tests.engines.tiles.slow_tiles import GAMES, SlowNetwork, cells_of, legal_slides
@@ -29,22 +29,25 @@ from tests.engines.tiles.small_players import NETWORK, method_of
 from tests.patience import SOON
 
 GAME = GAMES["2048"]
-PLAN = Plan("2048", "classic", NETWORK, 15)
+PLAN = TilePlan("2048", "classic", NETWORK, 15)
 
 
-def trainer_in(folder, threads=1, **changed):
-    """A trainer as the command line makes one, ready to train."""
-    trainer = Trainer(GAMES[changed.get("game", "2048")], replace(PLAN, **changed), folder, threads)
-    trainer.resume()
-    trainer.begin("plyd train 2048")
+def train_in(folder, games, threads=1, is_killed=False, **changed):
+    """A trainer after a command that trained up to so many games; killed: it ended before it saved."""
+    trainer = TileTrainer(GAMES[changed.get("game", "2048")], replace(PLAN, **changed), threads)
+    with TrainingRun(folder, trainer) as run:
+        run.resume()
+        run.begin("plyd train 2048")
+        for _ in run.blocks(games):
+            pass
+        if not is_killed:
+            run.save()
     return trainer
 
 
-def run(trainer, games):
-    """The log's lines of a run that goes on until so many games in all, then saves."""
-    lines = [line for line in trainer.blocks(games) if line]
-    trainer.save()
-    return lines
+def lines_of(folder):
+    """The lines of a run's log."""
+    return [json.loads(line) for line in (folder / LOG).read_text().splitlines()]
 
 
 @pytest.fixture
@@ -60,19 +63,16 @@ def small_blocks(monkeypatch):
 @pytest.mark.parametrize("parts", [(150,), (10, 20, 100), (60, 150)])
 def test_a_run_in_parts_learns_what_a_run_in_one_does(tmp_path, small_blocks, method, parts):
     settings = {"method": method, "rate": 0.5, "optimism": 320.0}
-    whole = trainer_in(tmp_path / "whole", **settings)
-    run(whole, 200)
+    whole = train_in(tmp_path / "whole", 200, **settings)
     for games in (*parts, 200):
-        part = trainer_in(tmp_path / "parts", **settings)
-        run(part, games)
+        part = train_in(tmp_path / "parts", games, **settings)
         assert part.progress.games == games
     assert part.weights.tobytes() == whole.weights.tobytes()
     assert part.sums.tobytes() == whole.sums.tobytes()
     assert part.seeds.tolist() == whole.seeds.tolist()
     assert replace_seconds(part.progress) == replace_seconds(whole.progress)
     one, other = (
-        [json.loads(line) | {"seconds": 0, "pace": 0} for line in (tmp_path / name / LOG).read_text().splitlines()]
-        for name in ("whole", "parts")
+        [line | {"seconds": 0, "pace": 0} for line in lines_of(tmp_path / name)] for name in ("whole", "parts")
     )
     assert one == other
     assert [line["games"] for line in one] == [50, 100, 150, 200]
@@ -83,17 +83,14 @@ def replace_seconds(progress):
 
 
 def test_a_run_that_has_all_its_games_plays_no_more(tmp_path):
-    run(trainer_in(tmp_path), 20)
-    again = trainer_in(tmp_path)
-    before = again.weights.copy()
-    assert run(again, 20) == []
+    before = train_in(tmp_path, 20)
+    again = train_in(tmp_path, 20)
     assert again.progress.games == 20
-    assert (again.weights == before).all()
+    assert (again.weights == before.weights).all()
 
 
 def test_a_checkpoint_holds_only_weights_that_were_learned(tmp_path):
-    trainer = trainer_in(tmp_path, optimism=32.0)
-    run(trainer, 20)
+    trainer = train_in(tmp_path, 20, optimism=32.0)
     found = read_checkpoint(tmp_path)
     assert found.fresh_weight == 1.0
     assert 100 < len(found.places) < trainer.weights.size / 10
@@ -101,54 +98,63 @@ def test_a_checkpoint_holds_only_weights_that_were_learned(tmp_path):
     assert (trainer.weights == 1).sum() >= trainer.weights.size - len(found.places)
 
 
-def test_optimism_is_what_every_board_is_worth_at_first_and_stays_so_for_what_was_not_seen(tmp_path):
-    trainer = trainer_in(tmp_path, optimism=3200.0)
-    assert set(trainer.weights.tolist()) == {100.0}
-    run(trainer, 20)
-    again = trainer_in(tmp_path, optimism=0.0)
+def test_optimism_is_the_first_value_of_every_board_and_stays_so_for_what_was_not_seen(tmp_path):
+    assert set(TileTrainer(GAME, replace(PLAN, optimism=3200.0), 1).weights.tolist()) == {100.0}
+    trainer = train_in(tmp_path, 20, optimism=3200.0)
+    again = train_in(tmp_path, 20, optimism=0.0)
     assert again.fresh_weight == 100
     assert again.weights.tobytes() == trainer.weights.tobytes()
 
 
-def test_the_method_may_change_from_one_time_to_the_next(tmp_path):
-    run(trainer_in(tmp_path, method="td", rate=0.1), 20)
-    again = trainer_in(tmp_path, method="tc")
-    assert not again.sums.any()
-    run(again, 40)
-    assert again.sums.any()
-    run(trainer_in(tmp_path, method="td", rate=0.1), 60)
+def test_the_method_may_change_when_a_run_is_resumed(tmp_path):
+    train_in(tmp_path, 20, method="td", rate=0.1)
+    assert not train_in(tmp_path, 20, method="tc").sums.any()
+    assert train_in(tmp_path, 40, method="tc").sums.any()
+    train_in(tmp_path, 60, method="td", rate=0.1)
     assert read_checkpoint(tmp_path).progress["games"] == 60
 
 
 @pytest.mark.parametrize("threads", [(1, 2), (2, 1)])
-def test_the_number_of_threads_may_change_from_one_time_to_the_next(tmp_path, threads):
+def test_the_number_of_threads_may_change_when_a_run_is_resumed(tmp_path, threads):
     for games, count in zip((40, 80), threads, strict=True):
-        run(trainer_in(tmp_path, threads=count), games)
+        train_in(tmp_path, games, threads=count)
     assert read_checkpoint(tmp_path).progress["games"] == 80
 
 
-def test_a_run_that_stopped_within_a_block_was_never_logged_and_is_resumed_after_it_was_killed(tmp_path, small_blocks):
-    run(trainer_in(tmp_path), 20)
-    lost = trainer_in(tmp_path)
-    assert [line["games"] for line in lost.blocks(60) if line] == [50]  # and killed, before it saves
-    again = trainer_in(tmp_path)
-    assert again.progress.games == 20
-    run(again, 60)
-    assert [json.loads(line)["games"] for line in (tmp_path / LOG).read_text().splitlines()] == [50]
+def test_what_a_killed_run_logged_after_its_checkpoint_is_trained_and_logged_again(tmp_path, small_blocks):
+    train_in(tmp_path, 20)
+    train_in(tmp_path, 60, is_killed=True)
+    assert [line["games"] for line in lines_of(tmp_path)] == [50]
+    assert train_in(tmp_path, 20).progress.games == 20
+    assert lines_of(tmp_path) == []
+    train_in(tmp_path, 60)
+    assert [line["games"] for line in lines_of(tmp_path)] == [50]
 
 
 def test_a_run_killed_before_its_first_checkpoint_begins_its_log_again(tmp_path, small_blocks):
-    assert [line["games"] for line in trainer_in(tmp_path).blocks(100) if line] == [50, 100]  # and killed
-    run(trainer_in(tmp_path), 50)
-    assert [json.loads(line)["games"] for line in (tmp_path / LOG).read_text().splitlines()] == [50]
+    train_in(tmp_path, 100, is_killed=True)
+    train_in(tmp_path, 50)
+    assert [line["games"] for line in lines_of(tmp_path)] == [50]
 
 
 def test_a_run_killed_while_it_wrote_its_log_is_resumed(tmp_path, small_blocks):
-    run(trainer_in(tmp_path), 50)
+    train_in(tmp_path, 50)
     with (tmp_path / LOG).open("a") as log:
         log.write('{"games": 100, "mov')
-    run(trainer_in(tmp_path), 100)
-    assert [json.loads(line)["games"] for line in (tmp_path / LOG).read_text().splitlines()] == [50, 100]
+    train_in(tmp_path, 100)
+    assert [line["games"] for line in lines_of(tmp_path)] == [50, 100]
+
+
+def test_a_folder_of_the_first_release_is_resumed(tmp_path, small_blocks):
+    """A folder as revision e8750f5 wrote it: without a lock, and with these fields and no others."""
+    train_in(tmp_path, 50)
+    (tmp_path / LOCK).unlink()
+    kept = {"game", "variant", "network", "base", "threads", "games", "moves", "seconds", "last_block", "commands"}
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    assert set(manifest) == kept
+    assert set(manifest["commands"][0]) == {"command", "revision", "plan", "from_games", "began"}
+    assert set(read_checkpoint(tmp_path).progress) == {"games", "moves", "seconds", "block"}
+    assert train_in(tmp_path, 100).progress.games == 100
 
 
 # --- What is refused --------------------------------------------------------------------------------------------------
@@ -163,28 +169,25 @@ def test_a_run_killed_while_it_wrote_its_log_is_resumed(tmp_path, small_blocks):
     ],
 )
 def test_a_folder_with_another_run_is_refused(tmp_path, changed, what):
-    run(trainer_in(tmp_path), 10)
+    train_in(tmp_path, 10)
     with pytest.raises(BadWeights, match=f"has the {what} .*, not .*; choose another folder"):
-        Trainer(GAMES[changed.get("game", "2048")], replace(PLAN, **changed), tmp_path, 1).resume()
+        train_in(tmp_path, 10, **changed)
 
 
 @pytest.mark.parametrize(("changed", "what"), [({"variant": "hard"}, "variant"), ({"cap": 11}, "base")])
 def test_a_folder_with_another_variant_or_cap_of_2584_is_refused(tmp_path, changed, what):
-    plan = Plan("2584", "classic", "01", 12)
-    Trainer(GAMES["2584"], plan, tmp_path, 1).save()
-    assert Trainer(GAMES["2584"], plan, tmp_path, 1).resume()
+    plan, path = TilePlan("2584", "classic", "01", 12), tmp_path / CHECKPOINT
+    TileTrainer(GAMES["2584"], plan, 1).save(path)
+    TileTrainer(GAMES["2584"], plan, 1).load(path)
     with pytest.raises(BadWeights, match=f"has the {what} .*, not .*; choose another folder"):
-        Trainer(GAMES["2584"], replace(plan, **changed), tmp_path, 1).resume()
+        TileTrainer(GAMES["2584"], replace(plan, **changed), 1).load(path)
 
 
 @pytest.fixture
 def invoke(monkeypatch):
-    """`plyd train` in this process: exit code, output and errors; signals are put back as they were."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    """`plyd train` in this process: exit code, output and errors."""
     monkeypatch.setattr(sys, "argv", ["plyd", "train", "2048"])
-    yield lambda *words: CliRunner().invoke(main, ["train", *map(str, words)])
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    return lambda *words: CliRunner().invoke(main, ["train", *map(str, words)])
 
 
 def assert_one_line(result, *parts):
@@ -200,7 +203,7 @@ def assert_one_line(result, *parts):
 def saved(tmp_path_factory):
     """The bytes of a checkpoint after 20 games."""
     folder = tmp_path_factory.mktemp("saved")
-    run(trainer_in(folder), 20)
+    train_in(folder, 20)
     return (folder / CHECKPOINT).read_bytes()
 
 
@@ -245,31 +248,22 @@ def test_a_file_where_the_folder_should_be_is_told_in_one_line(tmp_path, invoke)
 
 
 def test_a_line_of_the_log_has_the_statistics_of_its_block(tmp_path, small_blocks):
-    trainer = trainer_in(tmp_path)
-    blocks = []
-    for line in trainer.blocks(100):
-        if line:
-            blocks.append(line)
-        elif len(trainer.progress.block) == 50:
-            results = np.array(trainer.progress.block)
-    trainer.save()
-    assert [json.loads(line) for line in (tmp_path / LOG).read_text().splitlines()] == blocks
-    last = blocks[-1]
+    trainer = train_in(tmp_path, 100)
+    first, last = lines_of(tmp_path)
+    assert first["games"] == 50
     assert list(last) == ["games", "moves", "seconds", "pace", "average", "maximum", "reached"]
     assert last["games"] == 100
     assert last["moves"] == trainer.progress.moves
     assert last["pace"] == pytest.approx(last["moves"] / trainer.progress.seconds, rel=0.2)
-    points, _, largest = results.T
-    assert (last["average"], last["maximum"]) == (points.mean(), points.max())
-    assert last["reached"] == {
-        str(2**index): (largest >= index).mean() for index in range(largest.min(), largest.max() + 1)
-    }
-    assert next(iter(last["reached"].values())) == 1.0
+    results = [[10, 5, 3], [20, 6, 4], [60, 9, 4], [30, 8, 6]]
+    line = trainer.summary(results)
+    assert (line["average"], line["maximum"]) == (30.0, 60)
+    assert line["reached"] == {"8": 1.0, "16": 0.75, "32": 0.25, "64": 0.25}
 
 
-def test_the_manifest_tells_how_the_network_came_to_be(tmp_path, small_blocks):
-    run(trainer_in(tmp_path, seed=7), 50)
-    run(trainer_in(tmp_path, seed=7, rate=0.5), 70)
+def test_the_manifest_tells_how_the_network_was_made(tmp_path, small_blocks):
+    train_in(tmp_path, 50, seed=7)
+    train_in(tmp_path, 70, seed=7, rate=0.5)
     manifest, progress = json.loads((tmp_path / MANIFEST).read_text()), read_checkpoint(tmp_path).progress
     assert (manifest["game"], manifest["variant"], manifest["network"]) == ("2048", "classic", NETWORK)
     assert (manifest["base"], manifest["threads"]) == (16, 1)
@@ -279,15 +273,14 @@ def test_the_manifest_tells_how_the_network_came_to_be(tmp_path, small_blocks):
     first, second = manifest["commands"]
     assert (first["command"], first["from_games"], second["from_games"]) == ("plyd train 2048", 0, 50)
     assert (first["plan"]["seed"], first["plan"]["rate"], second["plan"]["rate"]) == (7, 1.0, 0.5)
-    assert first["revision"] == trainer.revision() != ""
+    assert first["revision"] == revision() != ""
     assert time.strptime(first["began"], "%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_two_threads_lose_no_games(tmp_path, small_blocks):
-    trainer = trainer_in(tmp_path, threads=2)
-    lines = run(trainer, 213)  # neither blocks nor batches come out even
+    trainer = train_in(tmp_path, 213, threads=2)  # neither blocks nor batches come out even
     assert trainer.progress.games == 213
-    assert [line["games"] for line in lines] == [50, 100, 150, 200]
+    assert [line["games"] for line in lines_of(tmp_path)] == [50, 100, 150, 200]
     assert len(trainer.progress.block) == 13
     assert 0 < 213 % BATCH < BATCH
 
@@ -295,9 +288,7 @@ def test_two_threads_lose_no_games(tmp_path, small_blocks):
 def test_another_seed_plays_other_games(tmp_path):
     weights = []
     for seed in (1, 1, 2):
-        trainer = trainer_in(tmp_path / str(len(weights)), seed=seed)
-        run(trainer, 10)
-        weights.append(trainer.weights.tobytes())
+        weights.append(train_in(tmp_path / str(len(weights)), 10, seed=seed).weights.tobytes())
     assert weights[0] == weights[1] != weights[2]
 
 
@@ -311,12 +302,32 @@ def test_the_command_prints_the_labs_block_and_draws_the_curve(tmp_path, invoke,
     assert all("avg = " in head[1] and "max = " in head[1] and "moves/s" in head[1] for head in heads)
     rows = [line.split("\t")[1:] for line in result.stdout.splitlines() if line[0] == "\t"]
     assert all(len(row) == 3 and row[0].isdigit() and row[1].endswith("%") for row in rows)
-    assert "begins" in result.stderr
+    assert f"{tmp_path}: starts, 262,144 weights, tc" in result.stderr
     assert "saved after 100 games (+100)" in result.stderr
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_curve_of_no_block_cannot_be_drawn_and_that_is_told_after_the_run_was_saved(tmp_path, invoke):
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_trained(tmp_path, invoke, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = invoke("2048", "--network", NETWORK, "--games", 10, "--out", tmp_path / "run", "--plot")
+    assert_one_line(result, "--plot needs matplotlib")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_in_use_is_refused(tmp_path, invoke):
+    with TrainingRun(tmp_path, TileTrainer(GAME, PLAN, 1)):
+        result = invoke("2048", "--network", NETWORK, "--games", 10, "--threads", 1, "--out", tmp_path)
+    assert_one_line(result, f"another process is training in {tmp_path}")
+    assert not (tmp_path / MANIFEST).exists()
+
+
+def test_a_run_stops_after_its_minutes(tmp_path, invoke):
+    result = invoke("2048", "--network", "01 15", "--minutes", 0.001, "--threads", 1, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "saved after" in result.stderr
+
+
+def test_a_curve_without_a_block_cannot_be_drawn_which_is_reported_after_the_run_was_saved(tmp_path, invoke):
     pytest.importorskip("matplotlib")
     result = invoke("2048", "--network", NETWORK, "--games", 10, "--threads", 1, "--out", tmp_path, "--plot")
     assert result.exit_code == 1
@@ -324,12 +335,14 @@ def test_a_curve_of_no_block_cannot_be_drawn_and_that_is_told_after_the_run_was_
     assert isinstance(result.exception, SystemExit)
 
 
-# --- Killed and told to stop ------------------------------------------------------------------------------------------
+# --- Killed and stopped -----------------------------------------------------------------------------------------------
 
 
 def start(folder, *words):
-    """`plyd train` as a process of its own, with a network so small that a block takes a moment."""
-    command = [sys.executable, "-m", "plyd.engines.train", "2048", "--network", "01 15", "--threads", "1"]
+    """`plyd train` as a process of its own, with blocks of 50 games and a network so small that they take a moment."""
+    code = "from plyd.engines.tiles.train import trainer; trainer.BLOCK = 50\n"
+    code += "from plyd.engines.train import train; train()"
+    command = [sys.executable, "-c", code, "2048", "--network", "01 15", "--threads", "1"]
     command += ["--out", str(folder), "--save-every", "0", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -342,38 +355,46 @@ def wait_for_blocks(process, count):
         count -= "avg = " in line
 
 
-def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
+def test_a_killed_run_is_resumed_from_its_last_checkpoint_and_sigterm_saves(tmp_path):
     process = start(tmp_path)
     wait_for_blocks(process, 3)  # the first two were saved by now
     process.kill()
     process.wait(SOON)
     at = read_checkpoint(tmp_path).progress["games"]
-    assert at >= 2 * BLOCK
-    assert at % BLOCK == 0
+    assert at >= 100
+    assert at % 50 == 0
 
-    process = start(tmp_path, "--games", str(at + 1500))
-    _, told = process.communicate(timeout=SOON)
-    assert process.returncode == 0, told
-    assert f"goes on from game {at}" in told
-    assert "(+1500)" in told
-    found, manifest = read_checkpoint(tmp_path), json.loads((tmp_path / MANIFEST).read_text())
-    assert found.progress["games"] == manifest["games"] == at + 1500
-    assert len(found.progress["block"]) == 500
-    logged = [json.loads(line)["games"] for line in (tmp_path / LOG).read_text().splitlines()]
-    assert logged == list(range(BLOCK, at + 1500, BLOCK))
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_a_run_told_to_stop_saves_and_exits_with_0(tmp_path, number):
     process = start(tmp_path)
-    wait_for_blocks(process, 1)
-    os.kill(process.pid, number)
-    _, told = process.communicate(timeout=SOON)
-    assert process.returncode == 0, told
-    games = read_checkpoint(tmp_path).progress["games"]
-    assert games >= BLOCK
-    assert f"saved after {games} games (+{games})" in told
-    assert json.loads((tmp_path / MANIFEST).read_text())["games"] == games
+    wait_for_blocks(process, 2)
+    process.terminate()
+    _, errors = process.communicate(timeout=SOON)
+    assert process.returncode == 0, errors
+    assert f"resumes at game {at}" in errors
+    found, manifest = read_checkpoint(tmp_path), json.loads((tmp_path / MANIFEST).read_text())
+    games = found.progress["games"]
+    assert games == manifest["games"] >= at + 100
+    assert f"saved after {games} games (+{games - at})" in errors
+    assert len(found.progress["block"]) == games % 50
+    assert [line["games"] for line in lines_of(tmp_path)] == list(range(50, games + 1, 50))
+
+
+def test_ctrl_c_saves_and_exits_with_0(tmp_path, invoke, monkeypatch):
+    """Also where the parent ignores SIGINT: the run sets a handler of its own, and restores the old one."""
+    train_blocks = TileTrainer.train
+
+    def interrupted(self, stop, max_count):
+        for line in train_blocks(self, stop, max_count):
+            signal.raise_signal(signal.SIGINT)
+            yield line
+
+    monkeypatch.setattr(TileTrainer, "train", interrupted)
+    monkeypatch.setattr(trainer, "BLOCK", 50)
+    before = signal.getsignal(signal.SIGINT)
+    result = invoke("2048", "--network", "01 15", "--threads", 1, "--out", tmp_path)
+    assert signal.getsignal(signal.SIGINT) == before
+    assert result.exit_code == 0, result.output
+    assert read_checkpoint(tmp_path).progress["games"] == 50
+    assert "saved after 50 games (+50)" in result.stderr
 
 
 # --- Methods ----------------------------------------------------------------------------------------------------------
@@ -391,22 +412,20 @@ def results_of(kernel, games, method, weights=None, most_moves=1 << 14, seed=9, 
     weights = np.zeros(int(shape.offsets[-1]), np.float32) if weights is None else weights
     sums = np.zeros(2 * weights.size, np.float32) if sums is None else sums
     path, points = np.zeros((most_moves, 1), np.uint64), np.zeros(most_moves, np.float32)
-    desk, results = Desk(path, points, np.array([seed], np.uint64), room_for(shape)), np.zeros((games, 3), np.int64)
+    desk, results = Desk(path, points, np.array([seed], np.uint64), scratch_for(shape)), np.zeros((games, 3), np.int64)
     kernel(games, GAME.empty, GAME.rows(), GAME.spawns("classic"), weights, sums, shape, method, desk, results)
     return results, desk
 
 
 @pytest.mark.parametrize(("method", "rate", "trace"), [("td", 0.1, 0.5), ("tc", 1.0, 0.5), ("lab", 0.1, 0.0)])
 def test_every_method_learns_to_make_more_points(tmp_path, method, rate, trace):
-    trainer = trainer_in(tmp_path, method=method, rate=rate, trace=trace)
-    run(trainer, 200)
+    trainer = train_in(tmp_path, 200, method=method, rate=rate, trace=trace)
     learned = np.mean([points for points, _, _ in trainer.progress.block[-80:]])
     assert learned > 1.5 * points_without_learning()
 
 
 def test_a_goal_ends_games_at_its_tile(tmp_path):
-    trainer = trainer_in(tmp_path, goal=6)
-    run(trainer, 60)
+    trainer = train_in(tmp_path, 60, goal=6)
     _, moves, largest = np.array(trainer.progress.block).T
     assert largest.max() == 6
     assert (largest == 6).mean() > 0.8, "a 64 comes early even in bad games"
@@ -438,7 +457,7 @@ LAST_SLIDE = (3, 4, 5, 6, 7, 8, 9, 10, 3, 4, 5, 6, 7, 8, 9, 6)
 
 @njit
 def play_lab(start, rows, spawns, weights, sums, shape, method, desk):
-    net, game = network_of(weights, shape, desk.room), game_of(desk, rows, spawns)
+    net, game = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns)
     return play_befores(start, net, pointer_to(sums), method, game)
 
 
@@ -447,7 +466,7 @@ def test_the_labs_way_teaches_the_last_before_state_the_points_of_its_slide_alon
     # board moves by 0.5 * 128 / 8 = 8.
     shape = shape_of([(0, 1)], GAME.bits, 16)
     weights, sums = np.zeros(256, np.float32), np.zeros(0, np.float32)
-    desk = Desk(np.zeros((10, 1), np.uint64), np.zeros(10, np.float32), np.array([1], np.uint64), room_for(shape))
+    desk = Desk(np.zeros((10, 1), np.uint64), np.zeros(10, np.float32), np.array([1], np.uint64), scratch_for(shape))
     tables = GAME.rows(), GAME.spawns("classic"), weights, sums, shape, method_of(0.5, 0.0), desk
     moves, score, largest = play_lab(GAME.board(LAST_SLIDE), *tables)
     assert (moves, score, largest) == (1, 128, 10)
@@ -478,13 +497,13 @@ def test_a_game_in_the_labs_way_takes_the_slide_with_the_best_mean_over_drops_an
 
     for t in range(0, moves - 1, 9):
         slides = legal_slides(GAME, path[t]).values()
-        worths = [gained + sum(p * slow.value(b) for b, p in drops(after).items()) for after, gained in slides]
+        values = [gained + sum(p * slow.value(b) for b, p in drops(after).items()) for after, gained in slides]
         chosen = [
             worth
-            for worth, (after, gained) in zip(worths, slides, strict=True)
+            for worth, (after, gained) in zip(values, slides, strict=True)
             if path[t + 1] in drops(after) and gained == points[t]
         ]
-        assert max(chosen) >= max(worths) - 0.01
+        assert max(chosen) >= max(values) - 0.01
 
     now = 0.0
     for cells, gained in zip(path[::-1], points[::-1], strict=True):

@@ -1,0 +1,97 @@
+"""The network that learns: one step of gradient descent per batch, and the average of its weights, which plays.
+
+The average is over the last thousand steps or so. It is steadier than the weights of any one step, and the step size
+need not shrink.
+"""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from plyd.engines.gomoku.train.import_network import import_network
+from plyd.engines.gomoku.train.network import PolicyValueNetwork, losses
+from plyd.engines.gomoku.train.replay import Batch
+
+MOST_GRADIENT = 5.0  # the norm at which a gradient is clipped
+YOUNG = 10  # steps: before that many, the average follows the network closely
+
+
+class Learner:
+    """A network, its average and its optimiser."""
+
+    def __init__(self, blocks: int, channels: int, rate: float, momentum: float, decay: float, keep: float) -> None:
+        self.network = PolicyValueNetwork(blocks, channels).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.average = copy.deepcopy(self.network)
+        self._keep = keep  # the share of the average that a step keeps
+        self._optimiser = torch.optim.SGD(self.network.parameters(), rate, momentum, weight_decay=decay, nesterov=True)
+
+    def import_network(self, path: Path) -> str:
+        """Starts with the network of a file; its SHA-256."""
+        sha256 = import_network(self.network, path)
+        self.average.load_state_dict(self.network.state_dict())
+        return sha256
+
+    def learn(self, batch: Batch, steps: int | None) -> tuple[float, float]:
+        """One step on a batch: the losses of policy and value. `steps`: the number of this step, None if the network
+        had learned before the run, so that its average is to be trusted from the first step on.
+        """
+        planes = torch.from_numpy(batch.planes).float().contiguous(memory_format=torch.channels_last)
+        self.network.train()
+        policy, value = losses(
+            self.network,
+            planes,
+            torch.from_numpy(batch.policy),
+            torch.from_numpy(batch.weight),
+            torch.from_numpy(batch.result),
+        )
+        self._optimiser.zero_grad()
+        (policy + value).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), MOST_GRADIENT)
+        self._optimiser.step()
+        self._follow(self._keep if steps is None else min(self._keep, steps / (steps + YOUNG)))
+        return policy.item(), value.item()
+
+    def _follow(self, keep: float) -> None:
+        """Moves the average towards the network."""
+        with torch.no_grad():
+            for slow, fast in zip(_tensors(self.average), _tensors(self.network), strict=True):
+                if slow.is_floating_point():
+                    slow.lerp_(fast, 1 - keep)
+                else:
+                    slow.copy_(fast)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as arrays, for a checkpoint."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for prefix, network in (("weights", self.network), ("average", self.average)):
+            arrays |= {f"{prefix}/{name}": tensor.numpy() for name, tensor in network.state_dict().items()}
+        for name, parameter in self.network.named_parameters():
+            momentum = self._optimiser.state[parameter].get("momentum_buffer")
+            if momentum is not None:
+                arrays[f"momentum/{name}"] = momentum.numpy()
+        return arrays
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Takes up what `arrays` gave."""
+        for prefix, network in (("weights", self.network), ("average", self.average)):
+            network.load_state_dict(_under(arrays, prefix))
+        for name, parameter in self.network.named_parameters():
+            if f"momentum/{name}" in arrays:
+                momentum = torch.from_numpy(arrays[f"momentum/{name}"].copy())
+                self._optimiser.state[parameter]["momentum_buffer"] = momentum.reshape(parameter.shape)
+
+
+def _tensors(network: PolicyValueNetwork) -> list[torch.Tensor]:
+    return [*network.parameters(), *network.buffers()]
+
+
+def _under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, torch.Tensor]:
+    start = prefix + "/"
+    return {
+        name.removeprefix(start): torch.from_numpy(array.copy())
+        for name, array in arrays.items()
+        if name.startswith(start)
+    }
