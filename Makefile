@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile
 FUZZ_RUNS ?= 1000000
+BIOME := @biomejs/biome@2.6.7
 PROTOS := $(wildcard proto/plyd/v1/*.proto)
 PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
@@ -11,7 +12,7 @@ GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$
 .PHONY: help up test test-slow test-stutter test-kaggle fuzz check proto freeze bench course clean
 
 help: ## list the commands
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 up: .venv/up ## install if needed, then run every engine, each in its own daemon
 	$(BIN)/plyd up
@@ -42,6 +43,7 @@ check: .venv/dev ## lint, types, schema, generated code
 	@rm -rf .venv/fresh && mkdir -p .venv/fresh
 	@$(GENERATE) --python_out=.venv/fresh --grpc_python_out=.venv/fresh --mypy_out=quiet:.venv/fresh --mypy_grpc_out=quiet:.venv/fresh $(PROTOS)
 	@for f in $$(cd .venv/fresh && find . -name '*_pb2*'); do cmp -s .venv/fresh/$$f proto/$$f || { echo "stale: proto/$$f; run 'make proto'"; exit 1; }; done
+	@if command -v npx > /dev/null; then npx --yes $(BIOME) lint --error-on-warnings; else echo "no npx here: the page's JavaScript is not linted"; fi
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 proto: .venv/dev ## generate proto/plyd/v1/*_pb2* from the schema

@@ -1,6 +1,12 @@
-"""Clients: the library, the command line, the bridges. Knows the stubs and gRPC; never the engines.
+"""Clients of the daemons: `from plyd.clients import EngineClient, AsyncEngineClient`. They never import the engines.
 
-from plyd.clients import EngineClient, AsyncEngineClient
+cli         the program `plyd`, which imports a command when it is used
+library/    the client library, on which all the others are built
+commands/   solve, health, top, bench, bridges
+play/       `plyd play`: a person or statistics in the terminal; match/: engines against engines
+gomocup/    the bridge to Gomoku managers and GUIs; hosts/: bridges to other hosts; web/: the page and its server
+formats/    games as files
+stress/     load tests that check every answer
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,7 +28,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that `plyd --help` does not wait for gRPC."""
+    """Import a public name at its first use, so that `plyd --help` does not import gRPC."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

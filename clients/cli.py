@@ -1,21 +1,28 @@
-"""The program `plyd`: one group of commands, each loaded only when it is used."""
+"""The program `plyd`: a group of commands, each imported only when it is used."""
 
 import os
 import sys
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from typing import ClassVar
 
 import click
 
-PROGRAM = [sys.executable, "-P", "-m", "plyd.clients"]  # plyd as a child process; -P: nothing from the working folder
+PROGRAM = [
+    sys.executable,
+    "-P",
+    "-m",
+    "plyd.clients",
+]  # as a child process; -P: not the working folder's code
+CONNECT = "Use the daemon at HOST:PORT, unix:PATH or tls:HOST:PORT. Default: start a private one."  # help of --connect
 COMMANDS = {
     "up": "plyd.servers.cli.serve:up",
     "serve": "plyd.servers.cli.serve:serve",
     "web": "plyd.clients.web.cli:web",
     "solve": "plyd.clients.commands.solve:solve",
-    "play": "plyd.clients.play.tiles:play",
+    "play": "plyd.clients.play.cli:play",
     "match": "plyd.clients.match.cli:match",
     "gomocup": "plyd.clients.gomocup.cli:gomocup",
     "arena": "plyd.clients.hosts.arena2584:arena",
@@ -33,12 +40,12 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are named by module, so that `plyd solve` never waits for what `plyd serve` needs."""
+    """A group that imports a command when it is used, so that `plyd solve` does not import what `plyd serve` needs."""
 
     places: ClassVar[Mapping[str, str]] = COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Every command, in the order a newcomer meets them."""
+        """Every command, in the order in which a new user needs them."""
         return list(self.places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -49,17 +56,25 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; an error with similar names for an unknown one."""
+        if args[0] not in self.places and (near := get_close_matches(args[0], self.places)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, near))}?")
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("plyd"), prog_name="plyd")
 def main() -> None:
-    """Game engines as daemons: ask over gRPC what to play, get an answer in time.
+    """Game engines as daemons: ask over gRPC what to play, get an answer within a time limit.
 
     \b
     plyd up                                  run every engine
     echo "b 2 2 0 0 0 0" | plyd solve        what is this 2x3 position worth?
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what its core would print, our errors say
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our own errors replace what the core of gRPC prints
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all services of one daemon share: engines, slots, limits, and whether it is coming, there, or going."""
+"""What all services of one daemon share: engines, slots, quotas, and whether it is starting, ready or draining."""
 
 import asyncio
 import contextlib
@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
-from plyd.servers.access.auth import Gate
-from plyd.servers.access.quotas import Memory
+from plyd.servers.access.auth import Authenticator
+from plyd.servers.access.quotas import MemoryPool
 from plyd.servers.search.scheduler import Scheduler
-from plyd.servers.telemetry.log import Journal
+from plyd.servers.telemetry.log import RequestLog
 from plyd.servers.telemetry.observer import Observer
 
 if TYPE_CHECKING:
     from plyd.servers.telemetry.tracing import Tracing
 
-MOST_BATCHES = 1024  # of all Evaluate streams together, waiting for a core
+MAX_WAITING_BATCHES = 1024  # of all Evaluate streams together
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much a daemon takes on."""
+    """How much a daemon does at once."""
 
     slots: int
     queue_size: int = 64
     max_sessions: int = 256
-    memory_mb: int | None = None  # that all searchers together may hold
-    connection_seconds: float | None = None  # that a connection may take before it has to begin anew
-    max_batch_bytes: int = 1 << 19  # even if each line is malformed, the answer is below the 4 MiB of a stock client
+    memory_mb: int | None = None  # for all searchers together
+    connection_seconds: float | None = None  # maximum age of a connection
+    max_batch_bytes: int = 1 << 19  # so the answer fits in a stock client's 4 MiB even if every line is malformed
     max_message_bytes: int = 4 << 20
 
 
@@ -40,36 +40,37 @@ class Runtime:
         self,
         engines: Mapping[str, Engine],
         capacity: Capacity,
-        gate: Gate | None = None,
+        auth: Authenticator | None = None,
         tracing: "Tracing | None" = None,
     ) -> None:
         self.engines = engines
         self.capacity = capacity
-        self.gate = gate or Gate()
-        self.memory = Memory(capacity.memory_mb)
+        self.auth = auth or Authenticator()
+        self.memory = MemoryPool(capacity.memory_mb)
         self.observer = Observer(tracing)
+        self.request_log = RequestLog()
         self.searches = Scheduler("search", capacity.slots, capacity.queue_size)
-        self.evaluations = Scheduler("evaluate", capacity.slots, MOST_BATCHES)  # short, so never behind a long search
-        self._settled = asyncio.Event()  # ready, or going
+        self.evaluations = Scheduler("evaluate", capacity.slots, MAX_WAITING_BATCHES)  # never behind a long search
+        self.addresses: list[str] = []  # where it listens, as clients write it
         self.draining = asyncio.Event()
-        self.calls = 0
-        self._no_calls = asyncio.Event()  # set while the daemon goes
-        self.journal = Journal()
+        self.calls = 0  # running now
         self.sessions = 0  # Play streams open now
+        self._started = asyncio.Event()  # ready or draining
+        self._no_calls = asyncio.Event()  # set only while draining
 
     def call_begins(self) -> None:
-        """Count a call as under way."""
+        """Count a call as running."""
         self.calls += 1
 
     def call_ends(self) -> None:
-        """Count a call no more."""
+        """Count a call as ended."""
         self.calls -= 1
         if self.calls == 0 and self.draining.is_set():
             self._no_calls.set()
 
     @contextlib.contextmanager
     def session(self) -> Iterator[None]:
-        """Count a Play stream; refuse it if there are too many."""
+        """Count an open Play stream; raises Overloaded if there are too many."""
         if self.sessions >= self.capacity.max_sessions:
             raise Overloaded(f"{self.sessions} games are open, the most allowed; try again later", 1.0, "sessions")
         self.sessions += 1
@@ -80,36 +81,36 @@ class Runtime:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the engines are warm and the daemon is not on its way out."""
-        return self._settled.is_set() and not self.draining.is_set()
+        """Whether the engines are warm and the daemon is not draining."""
+        return self._started.is_set() and not self.draining.is_set()
 
     def set_ready(self) -> None:
-        """The engines are warm."""
-        self._settled.set()
+        """The engines are warm: let calls begin."""
+        self._started.set()
 
     async def until_ready(self) -> None:
-        """Wait until the engines are warm."""
-        await self._settled.wait()
+        """Wait until the engines are warm; raises ShuttingDown if the daemon stops instead."""
+        await self._started.wait()
         if self.draining.is_set():
             raise ShuttingDown("the daemon is shutting down")
 
     def drain(self) -> None:
-        """Begin to go: stop searches, turn new ones away."""
+        """Stop all searches and refuse new ones."""
         self.draining.set()
         if self.calls == 0:
             self._no_calls.set()
-        self._settled.set()
+        self._started.set()
         self.searches.drain()
         self.evaluations.drain()
 
     async def until_idle(self) -> None:
-        """Wait until no call is under way and no thread is at work."""
+        """Wait until no call and no thread is running."""
         await self._no_calls.wait()
         await self.searches.until_idle()
         await self.evaluations.until_idle()
 
     def close(self) -> None:
-        """Let the threads go."""
-        self.journal.write()
+        """Write the rest of the log and end the threads."""
+        self.request_log.write()
         self.searches.close()
         self.evaluations.close()

@@ -1,8 +1,8 @@
-"""What can be set, in one table: each setting has one name, in the file, in the environment and on the command line.
+"""All settings in one table. Each has one name in the file, in the environment and on the command line:
 
     tls.key     [tls] key = "..."     PLYD_TLS_KEY=...     --tls-key ...
 
-A flag goes before the environment, the environment before the file, and the file before the default.
+A flag overrides the environment, the environment overrides the file, and the file overrides the default.
 """
 
 import difflib
@@ -13,11 +13,17 @@ from pathlib import Path
 from typing import Any
 
 DEFAULT_PORT = 25840
-WEB_PORT, METRICS_PORT = 10, 20  # under `plyd up`, from the first engine's on
+WEB_PORT, METRICS_PORT = 10, 20  # under `plyd up`, added to the base port
 PREFIX = "PLYD_"
 FILE_VARIABLE = "PLYD_CONFIG"
-CALLERS_VARIABLES = {"PLYD_TOKEN", "PLYD_TOKEN_FILE", "PLYD_CA", "PLYD_CERTIFICATE", "PLYD_KEY"}  # of clients, not ours
-WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+CLIENT_VARIABLES = {
+    "PLYD_TOKEN",
+    "PLYD_TOKEN_FILE",
+    "PLYD_CA",
+    "PLYD_CERTIFICATE",
+    "PLYD_KEY",
+}  # read by clients, not by daemons
+BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
 class BadSetting(Exception):
@@ -26,7 +32,7 @@ class BadSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. `kind` is str, int, float, bool or Path; numbers have a range, words may have choices."""
+    """One setting. `kind` is str, int, float, bool or Path; a number has a range, a string may have choices."""
 
     name: str
     kind: type
@@ -36,7 +42,7 @@ class Setting:
     most: float | None = None
     choices: tuple[str, ...] = ()
     many: bool = False
-    form: str = ""  # of the value, for help
+    form: str = ""  # placeholder of the value in help texts
     flag: str = ""
 
     @property
@@ -51,11 +57,11 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """Its name as a Python word."""
+        """Its name as a Python identifier."""
         return self.name.replace(".", "_")
 
     def read(self, value: Any) -> Any:
-        """A value of the file or of the command line, checked; a list for a setting that takes many."""
+        """A checked value of the file or the command line; a tuple if the setting takes many values."""
         if self.many:
             if not isinstance(value, list | tuple):
                 raise BadSetting(f"{self.name} is {value!r}; allowed is a list, like [{self._example()}]")
@@ -63,13 +69,13 @@ class Setting:
         return self._one(value)
 
     def read_text(self, text: str) -> Any:
-        """A value of the environment; several are divided by commas."""
+        """A checked value of the environment; several values are separated by commas."""
         if self.many:
             return self.read([self._converted(item.strip()) for item in text.split(",") if item.strip()])
         return self.read(self._converted(text))
 
     def allowed(self) -> str:
-        """What its values are, for people."""
+        """A description of the allowed values."""
         if self.choices:
             return " or ".join(self.choices)
         if self.kind is bool:
@@ -77,14 +83,14 @@ class Setting:
         if self.kind in (int, float):
             what = "a whole number" if self.kind is int else "a number"
             return f"{what} from {self.least:g} to {self.most:g}" if self.least is not None else what
-        return self.form or "a text"
+        return self.form or "a string"
 
     def _one(self, value: Any) -> Any:
         if self.kind is float and type(value) is int:
             value = float(value)
         if self.kind is Path and isinstance(value, str) and value:
             value = Path(value)
-        is_kind = isinstance(value, Path) if self.kind is Path else type(value) is self.kind  # a bool is no int here
+        is_kind = isinstance(value, Path) if self.kind is Path else type(value) is self.kind  # True is not 1 here
         if not is_kind or not self._is_in_range(value):
             raise BadSetting(f"{self.name} is {_shown(value)}; allowed is {self.allowed()}")
         return value
@@ -97,28 +103,34 @@ class Setting:
     def _converted(self, text: str) -> Any:
         try:
             if self.kind is bool:
-                return WORDS[text.lower()]
+                return BOOLEANS[text.lower()]
             return self.kind(text) if self.kind in (int, float) and text.isascii() and "_" not in text else text
         except (ValueError, KeyError):
-            return text  # and `_one` will say what is allowed
+            return text  # `_one` refuses it and says what is allowed
 
     def _example(self) -> str:
         return '"127.0.0.1:25840"' if self.name == "listen" else '"..."'
 
 
-FILE = "a path; in the file, from the file's own folder"
-ADDRESS = "HOST:PORT (port 0: any free one)"
+ADDRESS = "HOST:PORT (port 0: any free port)"
 
 SERVE = (
     Setting("games", str, "Games to serve.", (), many=True, form="GAME"),
-    Setting("listen", str, f"{ADDRESS} or unix:PATH.", (f"127.0.0.1:{DEFAULT_PORT}",), many=True, form="ADDRESS"),
-    Setting("slots", int, "Searches that run at once; by itself, as many as there are cores.", None, 1, 1024),
-    Setting("queue", int, "Searches that may wait.", 64, 0, 100_000),
-    Setting("sessions", int, "Games open at once (Play).", 256, 1, 100_000),
+    Setting(
+        "listen",
+        str,
+        f"Address to listen on: {ADDRESS} or unix:PATH.",
+        (f"127.0.0.1:{DEFAULT_PORT}",),
+        many=True,
+        form="ADDRESS",
+    ),
+    Setting("slots", int, "Concurrent searches. Default: number of cores.", None, 1, 1024),
+    Setting("queue", int, "Searches that may wait for a slot.", 64, 0, 100_000),
+    Setting("sessions", int, "Concurrent games (Play streams).", 256, 1, 100_000),
     Setting(
         "memory_mb",
         int,
-        "Megabytes that all searchers together may hold; by itself, three quarters of what there is.",
+        "Memory of all searches and games in MB. Default: three quarters of the machine's or container's.",
         None,
         1,
         1 << 30,
@@ -126,7 +138,7 @@ SERVE = (
     Setting(
         "connection_seconds",
         float,
-        "After that a connection is asked to begin anew, once its calls are over; by itself, never.",
+        "Maximum age of a connection in seconds; closed after its calls finish. Default: no limit.",
         None,
         1,
         1e6,
@@ -134,67 +146,115 @@ SERVE = (
     Setting(
         "model",
         Path,
-        "Play by this packed network, not the one that ships for its game and variant.",
+        "Packed network to play with, in place of the one shipped for its game and variant.",
         (),
         many=True,
         form="FILE",
     ),
-    Setting("insecure", bool, "Listen beyond this machine although nothing is encrypted.", False),
-    Setting("tls.certificate", Path, "Certificate chain (PEM): every TCP address is encrypted.", form="FILE"),
-    Setting("tls.key", Path, "The certificate's private key (PEM).", form="FILE"),
-    Setting("tls.client_ca", Path, "Callers need a certificate by this authority (PEM): mutual TLS.", form="FILE"),
-    Setting("clients", Path, "Who may call, by token or certificate, and how much; see `plyd token`.", form="FILE"),
-    Setting("limits.searches", int, "Searches of one client at once, waiting ones too.", None, 1, 100_000),
-    Setting("limits.sessions", int, "Open games of one client.", None, 1, 100_000),
-    Setting("limits.move_seconds", float, "Seconds that a search of one client may take.", None, 0.001, 1e6),
-    Setting("limits.requests_per_second", float, "Requests of one client.", None, 0.001, 1e6),
-    Setting("limits.memory_mb", int, "Megabytes that one client's searchers may hold.", None, 1, 1 << 30),
-    Setting("log.level", str, "How much is logged.", "info", choices=("debug", "info", "warning", "error")),
+    Setting("insecure", bool, "Allow other machines to connect without encryption.", False),
+    Setting(
+        "tls.certificate", Path, "Certificate chain (PEM). Encrypts every TCP address; needs tls.key.", form="FILE"
+    ),
+    Setting("tls.key", Path, "Private key of the certificate (PEM).", form="FILE"),
+    Setting(
+        "tls.client_ca", Path, "Authority (PEM) that client certificates must be signed by: mutual TLS.", form="FILE"
+    ),
+    Setting(
+        "clients",
+        Path,
+        "Clients file: who may call, and their limits; see `plyd token`. Default: everybody may call.",
+        form="FILE",
+    ),
+    Setting(
+        "limits.searches",
+        int,
+        "Concurrent searches of one client, including waiting ones. Default: no limit.",
+        None,
+        1,
+        100_000,
+    ),
+    Setting("limits.sessions", int, "Open games of one client. Default: no limit.", None, 1, 100_000),
+    Setting(
+        "limits.move_seconds",
+        float,
+        "Seconds that one search of a client may take. Default: no limit.",
+        None,
+        0.001,
+        1e6,
+    ),
+    Setting(
+        "limits.requests_per_second", float, "Requests of one client per second. Default: no limit.", None, 0.001, 1e6
+    ),
+    Setting(
+        "limits.memory_mb",
+        int,
+        "Memory of one client's searches and games, in MB. Default: no limit.",
+        None,
+        1,
+        1 << 30,
+    ),
+    Setting(
+        "log.level",
+        str,
+        "Minimum level of messages to log; requests are logged at info.",
+        "info",
+        choices=("debug", "info", "warning", "error"),
+    ),
     Setting(
         "log.format",
         str,
-        "auto: human on a terminal, JSON otherwise.",
+        "Log format; auto is human on a terminal, else JSON.",
         "auto",
         choices=("auto", "human", "json"),
     ),
-    Setting("metrics.listen", str, f"{ADDRESS} for Prometheus: /metrics over HTTP.", form="HOST:PORT"),
-    Setting("metrics.insecure", bool, "Let other machines read the metrics, which are never encrypted.", False),
-    Setting("tracing.endpoint", str, "Send OpenTelemetry traces (OTLP over gRPC) there.", form="URL"),
+    Setting(
+        "metrics.listen",
+        str,
+        f"{ADDRESS} to serve Prometheus metrics on, over HTTP at /metrics. Default: none.",
+        form="HOST:PORT",
+    ),
+    Setting("metrics.insecure", bool, "Allow other machines to read the metrics, which are never encrypted.", False),
+    Setting(
+        "tracing.endpoint",
+        str,
+        "Collector to send OpenTelemetry traces to (OTLP over gRPC). Default: none.",
+        form="URL",
+    ),
 )
 
 UP = (
-    Setting("up.host", str, "Address of this machine to listen on.", "127.0.0.1", form="HOST", flag="--host"),
+    Setting("up.host", str, "Loopback address to listen on.", "127.0.0.1", form="HOST", flag="--host"),
     Setting(
         "up.base_port",
         int,
-        "Port of the first engine there is; each further one has the next.",
+        "Port of the first engine; the others follow.",
         DEFAULT_PORT,
         1,
         65000,
         flag="--base-port",
     ),
-    Setting("up.web", bool, "The page: every engine in the browser.", True, flag="--web"),
+    Setting("up.web", bool, "Also serve the web page, to play in the browser.", True, flag="--web"),
     Setting(
-        "up.web_port", int, f"Port of the page; by itself, base port + {WEB_PORT}.", None, 1, 65535, flag="--web-port"
+        "up.web_port", int, f"Port of the web page. Default: base port + {WEB_PORT}.", None, 1, 65535, flag="--web-port"
     ),
-    Setting("up.metrics", bool, f"Metrics of each engine, at its port + {METRICS_PORT}.", True, flag="--metrics"),
+    Setting("up.metrics", bool, f"Serve metrics of each engine, at its port + {METRICS_PORT}.", True, flag="--metrics"),
 )
 
 BY_NAME = {setting.name: setting for setting in SERVE + UP}
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """What a setting is, and who said so."""
+class SettingValue:
+    """The value of a setting, and where it came from."""
 
     value: Any
     origin: str
 
 
 class Settings:
-    """Every setting with its value and origin: `settings["tls.key"]`, `settings.origin("tls.key")`."""
+    """The values of all settings and their origins: `settings["tls.key"]`, `settings.origin("tls.key")`."""
 
-    def __init__(self, values: Mapping[str, Value], file: Path | None) -> None:
+    def __init__(self, values: Mapping[str, SettingValue], file: Path | None) -> None:
         self._values = values
         self.file = file
 
@@ -207,20 +267,20 @@ class Settings:
 
 
 def gather(flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None) -> Settings:
-    """Every setting: by flag, else by the environment, else by the file, else its default.
+    """All settings: from the flags, else the environment, else the file, else the default.
 
-    `flags` has those that were given, by name; `file` is the one that a flag names. Raises BadSetting with all that is
-    wrong, a line each.
+    `flags` holds the flags that were given, by setting name; `file` is the one named by a flag. Raises BadSetting with
+    one line for each fault.
     """
     if file is None and environment.get(FILE_VARIABLE):
         file = Path(environment[FILE_VARIABLE])
-    values = {setting.name: Value(setting.default, "default") for setting in BY_NAME.values()}
+    values = {setting.name: SettingValue(setting.default, "default") for setting in BY_NAME.values()}
     faults: list[str] = []
     if file is not None:
         for name, value in _flat(_table_of(file)):
-            _put(values, faults, f"{file}: ", name, lambda s, v=value: _placed(s.read(v), file), str(file))
+            _put(values, faults, f"{file}: ", name, lambda s, v=value: _resolved(s.read(v), file), str(file))
     for variable, text in environment.items():
-        if variable.startswith(PREFIX) and variable not in CALLERS_VARIABLES | {FILE_VARIABLE}:
+        if variable.startswith(PREFIX) and variable not in CLIENT_VARIABLES | {FILE_VARIABLE}:
             name = next((s.name for s in BY_NAME.values() if s.variable == variable), "")
             if not name:
                 faults.append(unknown("environment variable", variable, (s.variable for s in BY_NAME.values())))
@@ -234,14 +294,16 @@ def gather(flags: Mapping[str, Any], environment: Mapping[str, str], file: Path 
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """A message that a name is not known, with the nearest one that is."""
+    """An error message for an unknown name, with the closest known one."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, 1, 0.5)
-    return f'unknown {what} "{name}"; ' + (f'did you mean "{near[0]}"?' if near else f"known are {', '.join(names)}")
+    return f'unknown {what} "{name}"; ' + (
+        f'did you mean "{near[0]}"?' if near else f"known names are {', '.join(names)}"
+    )
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """A TOML file's table."""
+    """The contents of a TOML file."""
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -257,7 +319,7 @@ def _table_of(file: Path) -> dict[str, Any]:
     sections = {name.partition(".")[0] for name in BY_NAME if "." in name}
     for name in sections & table.keys():
         if not isinstance(table[name], dict):
-            raise BadSetting(f"{file}: {name} is {_shown(table[name])}; it is a table, written [{name}]")
+            raise BadSetting(f"{file}: {name} is {_shown(table[name])}; expected a table, written [{name}]")
     return table
 
 
@@ -269,22 +331,22 @@ def _flat(table: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
             yield key, value
 
 
-def _put(values: dict[str, Value], faults: list[str], where: str, name: str, read: Any, origin: str) -> None:
-    """Take a setting's value, or note what is wrong with it."""
+def _put(values: dict[str, SettingValue], faults: list[str], where: str, name: str, read: Any, origin: str) -> None:
+    """Store a setting's value, or add what is wrong with it to the faults."""
     if name not in BY_NAME:
         faults.append(where + unknown("key", name, BY_NAME))
         return
     try:
-        values[name] = Value(read(BY_NAME[name]), origin)
+        values[name] = SettingValue(read(BY_NAME[name]), origin)
     except BadSetting as error:
         faults.append(f"{where}{error}")
 
 
-def _placed(value: Any, file: Path) -> Any:
-    """Paths of the file, from its own folder."""
+def _resolved(value: Any, file: Path) -> Any:
+    """A value of the file, with paths relative to the file's folder made absolute."""
     if isinstance(value, Path):
         return file.absolute().parent / value.expanduser()
-    return tuple(_placed(item, file) for item in value) if isinstance(value, tuple) else value
+    return tuple(_resolved(item, file) for item in value) if isinstance(value, tuple) else value
 
 
 def _shown(value: Any) -> str:

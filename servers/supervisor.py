@@ -1,4 +1,4 @@
-"""Keeps daemons and the page running: one process each, started again when it dies, all stopped together."""
+"""Keeps the processes of `plyd up` running: restarts one that dies, and stops all of them together."""
 
 import asyncio
 import contextlib
@@ -15,125 +15,129 @@ from plyd.servers.telemetry.log import announce
 
 log = logging.getLogger("plyd.up")
 
-FIRST_DELAY_SECONDS = 0.25  # before a daemon that died is started again; doubled each time it dies young
+FIRST_DELAY_SECONDS = 0.25  # before a process that died is restarted; doubled each time it dies young
 LONGEST_DELAY_SECONDS = 30.0
 YOUNG_SECONDS = 10.0
-PAGE = "http://"
-STOP_SECONDS = 15.0  # for a daemon to end by itself before it is killed
+STOP_SECONDS = 15.0  # for a process to stop before it is killed
+WEB = "web"
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """One process to keep running: what it is called, where it answers, and the plyd command that it is."""
+class ProcessSpec:
+    """One process to keep running: its name, the address it serves, and the arguments of its plyd command."""
 
     name: str
     address: Address
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     scheme: str = ""
     metrics: Address | None = None
 
     @property
-    def place(self) -> str:
-        """Where it answers, as a person or a client would write it."""
+    def url(self) -> str:
+        """Its address, as a client or a browser takes it."""
         return f"{self.scheme}{self.address}"
 
     def command(self) -> list[str]:
-        """The process to run."""
-        program = [sys.executable, "-P", "-m", "plyd.clients", *self.words, "--listen", str(self.address)]
+        """The command line of the process."""
+        program = [sys.executable, "-P", "-m", "plyd.clients", *self.arguments, "--listen", str(self.address)]
         if self.metrics:
             program += ["--metrics-listen", str(self.metrics)]
-        return [*program, "--with-stdin"]  # so that it goes when we are killed
+        return [*program, "--with-stdin"]  # so that it stops when this process is killed
 
 
-def engine_post(
+def engine_process(
     game: str,
     address: Address,
     metrics: Address | None = None,
     *,
     config: Path | None = None,
     is_encrypted: bool = False,
-) -> Post:
-    """A daemon of one game, its metrics at an address of their own."""
-    words = ("serve", game) if config is None else ("serve", game, "--config", str(config))
-    return Post(game, address, words, "tls:" if is_encrypted else "", metrics)
+) -> ProcessSpec:
+    """The daemon of one game."""
+    arguments = ("serve", game, "--quiet-requests", *(() if config is None else ("--config", str(config))))
+    return ProcessSpec(game, address, arguments, "tls:" if is_encrypted else "", metrics)
 
 
-def web_post(address: Address, engines: Sequence[Post]) -> Post:
-    """The page, for these daemons."""
-    return Post("web", address, ("web", *(word for post in engines for word in ("--connect", post.place))), PAGE)
+def web_process(address: Address, engines: Sequence[ProcessSpec]) -> ProcessSpec:
+    """The web page, connected to these daemons."""
+    connect = (word for engine in engines for word in ("--connect", engine.url))
+    return ProcessSpec(WEB, address, ("web", *connect), "http://")
 
 
 class Supervisor:
-    """Runs a process for each post until told to stop."""
+    """Runs each process until the supervisor is stopped."""
 
-    def __init__(self, posts: Sequence[Post]) -> None:
-        self._posts = posts
-        self._processes: dict[Post, asyncio.subprocess.Process] = {}
-        self._serving: set[Post] = set()
+    def __init__(self, specs: Sequence[ProcessSpec]) -> None:
+        self._specs = specs
+        self._processes: dict[ProcessSpec, asyncio.subprocess.Process] = {}
+        self._served: set[ProcessSpec] = set()  # have served at least once
         self._stopping = asyncio.Event()
 
     async def run(self) -> int:
-        """Keep every post manned until SIGTERM or SIGINT; the exit status."""
-        for post in self._posts:
-            for address in (post.address, post.metrics):
+        """Keep every process running until SIGTERM or SIGINT; the exit status."""
+        for spec in self._specs:
+            for address in (spec.address, spec.metrics):
                 if address:
                     refuse_if_taken(address)
-        told_to_stop = asyncio.Event()
+        shutdown = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, told_to_stop.set)
-        keepers = [asyncio.ensure_future(self._keep(post)) for post in self._posts]
-        going = asyncio.ensure_future(told_to_stop.wait())
-        ended, _ = await asyncio.wait({going, *keepers}, return_when=asyncio.FIRST_COMPLETED)
-        for keeper in ended - {going}:
-            log.error("a daemon can no longer be kept running", exc_info=keeper.exception())
-        log.info("stopping %d daemons", len(self._processes))
+            loop.add_signal_handler(number, shutdown.set)
+        keepers = [asyncio.ensure_future(self._keep(spec)) for spec in self._specs]
+        stopping = asyncio.ensure_future(shutdown.wait())
+        ended, _ = await asyncio.wait({stopping, *keepers}, return_when=asyncio.FIRST_COMPLETED)
+        for keeper in ended - {stopping}:
+            log.error("a process cannot be kept running", exc_info=keeper.exception())
+        log.info("stopping %d processes", len(self._processes))
         self._stopping.set()
-        await asyncio.gather(*(self._end(process) for process in self._processes.values()))
+        await asyncio.gather(*(self._stop(process) for process in self._processes.values()))
         for keeper in keepers:
             keeper.cancel()
         await asyncio.gather(*keepers, return_exceptions=True)
-        return 0 if going in ended else 1
+        return 0 if stopping in ended else 1
 
-    async def _keep(self, post: Post) -> None:
-        """Run a post's daemon, again and again."""
+    async def _keep(self, spec: ProcessSpec) -> None:
+        """Run a process, and restart it whenever it ends."""
         delay = FIRST_DELAY_SECONDS
         while not self._stopping.is_set():
             began = time.monotonic()
-            status = await self._run_once(post)
+            status = await self._run_once(spec)
             if self._stopping.is_set():
                 return
             if time.monotonic() - began > YOUNG_SECONDS:
                 delay = FIRST_DELAY_SECONDS
             what = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-            log.warning("%s %s; starts again in %.2f s", post.name, what, delay)
+            log.warning("%s %s; starts again in %.2f s", spec.name, what, delay)
             await asyncio.sleep(delay)
             delay = min(2 * delay, LONGEST_DELAY_SECONDS)
 
-    async def _run_once(self, post: Post) -> int:
-        """Run a post's daemon until it ends; its exit status."""
+    async def _run_once(self, spec: ProcessSpec) -> int:
+        """Run a process until it ends; its exit status."""
         process = await asyncio.create_subprocess_exec(
-            *post.command(),
+            *spec.command(),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C in the terminal is for us; we then stop them all
+            start_new_session=True,  # Ctrl-C in the terminal reaches only this process, which then stops them all
         )
-        self._processes[post] = process
+        self._processes[spec] = process
         assert process.stdout is not None
         async for line in process.stdout:
             if line.startswith(b"serving"):
-                self._announce(post, process.pid)
+                self._announce(spec, process.pid)
         return await process.wait()
 
-    def _announce(self, post: Post, pid: int) -> None:
-        self._serving.add(post)
-        announce(f"{post.name} {post.place} {pid}")
-        if len(self._serving) == len(self._posts):
-            pages = [f"; open {post.place}" for post in self._posts if post.scheme == PAGE]
-            log.info("every engine is serving%s; Ctrl-C stops them", "".join(pages))
+    def _announce(self, spec: ProcessSpec, pid: int) -> None:
+        """Print that a process serves; when all of them do for the first time, log the table of addresses."""
+        announce(f"{spec.name} {spec.url} {pid}")
+        if spec in self._served:
+            log.info("%s serves again at %s", spec.name, spec.url)
+            return
+        self._served.add(spec)
+        if len(self._served) == len(self._specs):
+            log.info("all of them serve:\n%s", address_table(self._specs))
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
-        """Stop a daemon, gently first."""
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        """Stop a process: SIGTERM first, then SIGKILL."""
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         try:
@@ -143,3 +147,13 @@ class Supervisor:
             log.warning("process %d did not stop within %.0f s; killed", process.pid, STOP_SECONDS)
             process.kill()
             await process.wait()
+
+
+def address_table(specs: Sequence[ProcessSpec]) -> str:
+    """The addresses of all processes as a table, and what to do next."""
+    rows = [("game", "address", "metrics")]
+    rows += [(it.name, it.url, f"http://{it.metrics}/metrics" if it.metrics else "") for it in specs]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    lines = [f"  {name:{widths[0]}}   {address:{widths[1]}}   {metrics}".rstrip() for name, address, metrics in rows]
+    pages = [f"Open {it.url} in a browser. " for it in specs if it.name == WEB]
+    return "\n".join([*lines, "".join([*pages, "Ctrl-C stops them all."])])

@@ -1,4 +1,4 @@
-"""Tells the service manager how the daemon is: systemd's protocol, a datagram of NAME=VALUE lines to a Unix socket."""
+"""Notifies systemd of the daemon's state: a datagram of NAME=VALUE lines to a Unix socket."""
 
 import asyncio
 import contextlib
@@ -7,19 +7,19 @@ import socket
 
 
 def notify(state: str) -> None:
-    """Tell whoever started us, such as "READY=1"; does nothing if nobody asked to be told."""
-    place = os.environ.get("NOTIFY_SOCKET", "")
-    if not place:
+    """Send a state such as "READY=1" to systemd; does nothing if systemd did not start this process."""
+    path = os.environ.get("NOTIFY_SOCKET", "")
+    if not path:
         return
-    if place.startswith("@"):
-        place = "\0" + place[1:]  # a name without a file
+    if path.startswith("@"):
+        path = "\0" + path[1:]  # an abstract socket: a name without a file
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.setblocking(False)  # nobody's full mailbox may hold up the daemon
-        sender.sendto(state.encode(), place)
+        sender.setblocking(False)  # a full socket must not block the daemon
+        sender.sendto(state.encode(), path)
 
 
-async def keep_watchdog_quiet() -> None:
-    """Say that the event loop still turns, twice as often as asked for; returns at once if nobody asked us."""
+async def feed_watchdog() -> None:
+    """Report that the event loop runs, twice in each interval of systemd's watchdog; returns at once without one."""
     microseconds = os.environ.get("WATCHDOG_USEC", "")
     if not microseconds.isdigit() or os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return

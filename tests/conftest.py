@@ -1,13 +1,17 @@
 """What runs beside what; how much hypothesis tries: little and always the same, or `HYPOTHESIS_PROFILE=thorough`."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-BROWSER = "tests/clients/web/test_page"
+BROWSER = "tests/clients/web/browser"
 LONGEST = (BROWSER, "tests/test_up", "tests/faults", "tests/engines/gomoku", "tests/clients/match")
 SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script that runs `make test &`
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # child processes then start with the default handler
 
 settings.register_profile(
     "quick",

@@ -24,7 +24,7 @@ def test_the_wheel_installs_one_namespace_with_the_schema_in_it(tmp_path):
         "plyd/v1/engine_pb2.pyi",
         "plyd/engines/registry.py",
         "plyd/servers/daemon.py",
-        "plyd/clients/client.py",
+        "plyd/clients/library/client.py",
         "plyd/clients/web/static/index.html",
         "plyd/models/__init__.py",
     ):
@@ -41,4 +41,4 @@ def test_the_wheel_installs_one_namespace_with_the_schema_in_it(tmp_path):
         cwd=tmp_path,
         env={"PYTHONPATH": str(installed), "HOME": str(tmp_path)},
     )
-    assert done.stdout == f"{installed}/plyd/clients/client.py\n", done.stderr
+    assert done.stdout == f"{installed}/plyd/clients/cli.py\n", done.stderr

@@ -1,4 +1,4 @@
-"""docs/protocol.md has every service, method, message, field and value of the schema, with its type."""
+"""docs/protocol.md has every service, method, message, field and value of the schema, and every game's notation."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
+from plyd.engines import registry
 from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
 
 TEXT = (Path(__file__).parent.parent / "docs" / "protocol.md").read_text()
@@ -67,3 +68,13 @@ def test_method_is_listed_with_what_it_takes_and_gives(method):
 
 def test_every_name_in_the_reference_is_in_the_schema():
     assert set(re.findall(r"^#### `(\w+)`$", TEXT, re.MULTILINE)) == {*MESSAGES, *ENUMS}
+
+
+@pytest.mark.parametrize("game", registry.ENGINES)
+def test_notation_of_every_game_is_shown_by_its_examples(game):
+    card = registry.load(game).card
+    [(position, move)] = re.findall(rf"^\| `{game}` \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
+    for example in card.position_examples:
+        assert f"`{example}`" in position
+    for example in card.move_examples:
+        assert f"`{example}`" in move

@@ -7,27 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from plyd.engines import registry
 from tests.patience import SOON
+from tests.servers.daemons import House, OpenDaemon
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
 @pytest.fixture(scope="module")
 def address():
-    command = [
-        sys.executable,
-        "-m",
-        "plyd.clients",
-        "serve",
-        "2584-2x3",
-        "--listen",
-        "127.0.0.1:0",
-        "--log-level",
-        "error",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        yield process.stdout.readline().split()[-1]
-        process.terminate()
+    house = House()
+    with OpenDaemon(house, registry.load("2584-2x3")) as daemon:
+        yield daemon.target
+    house.close()
 
 
 def blocks(language):

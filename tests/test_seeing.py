@@ -21,6 +21,7 @@ PARTS = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",), "in
 def families():
     """Every family of metrics that a daemon exports, after it has done something of everything."""
     runtime = Runtime({"sticks": FakeEngine()}, Capacity(slots=1))
+    runtime.addresses = ["127.0.0.1:25840"]
     metrics = runtime.observer.metrics
     metrics.call_ended("Search", "OK", "gui", 0.1)
     metrics.search_went_on("sticks", 1)

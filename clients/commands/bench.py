@@ -1,4 +1,4 @@
-"""`plyd bench`: speed figures, measured the way users meet them: whole processes, real sockets."""
+"""`plyd bench`: speed figures of engines and daemons, measured with whole processes and real sockets."""
 
 import contextlib
 import json
@@ -17,20 +17,20 @@ import click
 
 from plyd.clients.cli import PROGRAM
 
-TIMED_OPTIONS = {"2584-2x3": {"method": "expectimax"}}  # options of a search that uses all the time it gets
+TIMED_OPTIONS = {"2584-2x3": {"method": "expectimax"}}  # options of a search that uses its whole time limit
 SOLVER_GAME = "2584-2x3"
 CALLERS = 16
 
 
 @click.command(short_help="Measure speed.")
 @click.argument("games", nargs=-1, metavar="[GAME]...")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.option("--cold/--no-cold", default=True, help="Measure a first start too, which compiles for seconds.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option("--cold/--no-cold", default=True, help="Also measure a first start, with compilation. Default: --cold.")
 def bench(games: tuple[str, ...], as_json: bool, cold: bool) -> None:
-    """Measure the speed of engines and daemons: of GAME..., or of every game; GAME may be web, for the page.
+    """Measure the speed of the engines and daemons of each GAME. Default: every game, and web, the page.
 
-    Prints each figure beside what it has to reach. The signature beside an engine's search speed stands for what the
-    search does: it changes only if the search does. Takes about a minute; run it on a machine with nothing else to do.
+    Prints each figure with its target. The signature of a search changes only if the search itself changes, not with
+    its speed. Takes a few minutes; run it on an otherwise idle machine.
 
     \b
     plyd bench
@@ -81,7 +81,7 @@ def measure(games: tuple[str, ...], *, cold: bool, say: Callable[[str], None]) -
 
 
 def engine_figures(game: str) -> Iterator[dict[str, Any]]:
-    """What the engine says of itself, in a process of its own."""
+    """The figures of the engine's own benchmark, run in a separate process."""
     command = [sys.executable, "-P", "-m", "plyd.engines.bench", game]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     yield from map(json.loads, output.splitlines())
@@ -95,7 +95,7 @@ def start_seconds(game: str, cache: str | None = None) -> float:
 
 
 def call_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
-    """Latency of one caller, calls a second of many."""
+    """Latency with one caller, and calls per second with many."""
     from plyd.clients.library.client import EngineClient
 
     with EngineClient(target, game) as client:
@@ -121,7 +121,7 @@ def call_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
 
 
 def overshoot_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
-    """How much later than its time limit an answer is in the caller's hands."""
+    """Milliseconds by which an answer reaches the caller after its time limit."""
     from plyd.clients.library.client import EngineClient
 
     late = []
@@ -174,7 +174,7 @@ def solve_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def running(game: str, cache: str | None = None) -> Iterator[str]:
-    """A daemon on a free port; where it answers."""
+    """The address of a daemon on a free port."""
     command = [*PROGRAM, "serve", game, "--listen", "127.0.0.1:0", "--log-level", "error"]
     environment = {**os.environ, **({"NUMBA_CACHE_DIR": cache} if cache else {})}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
@@ -186,7 +186,7 @@ def running(game: str, cache: str | None = None) -> Iterator[str]:
 
 
 def known_games() -> tuple[str, ...]:
-    """Every game there is, asked of the registry in a process of its own."""
+    """Every registered game, read by a separate process since clients do not import engines."""
     code = "from plyd.engines.registry import ENGINES; print(*ENGINES)"
     return tuple(
         subprocess.run([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().split()
@@ -196,18 +196,18 @@ def known_games() -> tuple[str, ...]:
 def figure(
     game: str, name: str, value: float, unit: str, at_most: float | None = None, at_least: float | None = None
 ) -> dict[str, Any]:
-    """One figure, as the engines' own bench prints it."""
+    """One figure, in the form of the engines' own benchmark."""
     return {"game": game, "name": name, "value": value, "unit": unit, "at_most": at_most, "at_least": at_least}
 
 
 def percentile(values: list[float], percent: int) -> float:
-    """The value that so many percent do not exceed."""
+    """The value that this percentage of values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
 def table(figures: list[dict[str, Any]]) -> Any:
-    """The figures for people."""
+    """The figures as a table for people."""
     from rich import box
     from rich.table import Column, Table
 

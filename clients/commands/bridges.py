@@ -1,4 +1,4 @@
-"""`plyd bridges`: what connects the engines to other programs."""
+"""`plyd bridges`: the list of ways to use the engines from other programs."""
 
 import sys
 from dataclasses import astuple, dataclass
@@ -7,31 +7,33 @@ import click
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
-    """A way to the engines from a program that is not ours."""
+class BridgeInfo:
+    """One way to use the engines from another program."""
 
     name: str
     connects: str
     command: str
-    page: str  # that explains it, in the checkout
+    page: str  # its documentation, a path in the repository
 
 
 BRIDGES = (
-    Bridge("web page", "a browser: play, watch and analyse every game", "plyd web", "docs/web.md"),
-    Bridge("Gomocup", "Gomoku managers and GUIs; the same as plyd gomocup", "pbrain-plyd", "docs/gomocup.md"),
-    Bridge("2584 arena", "a referee of 2584 on stdin and stdout", "plyd arena", "docs/tiles.md"),
-    Bridge("2x3 solver", "scripts and judges that pipe queries", "plyd solve", "README.md"),
-    Bridge("2x3 over TCP", "programs that open a socket", "plyd solve --listen 127.0.0.1:2584", "docs/guis.md"),
-    Bridge("Kaggle ConnectX", "Kaggle's environments", "plyd.clients.hosts.kaggle.connectx", "docs/connect4-hosts.md"),
-    Bridge("course library", "judges that load players as C libraries", "make course", "docs/connect4-hosts.md"),
-    Bridge(
+    BridgeInfo("web page", "a browser: play, watch and analyse every game", "plyd web", "docs/web.md"),
+    BridgeInfo("Gomocup", "Gomoku managers and GUIs; the same as plyd gomocup", "pbrain-plyd", "docs/gomocup.md"),
+    BridgeInfo("2584 arena", "a referee of 2584 on stdin and stdout", "plyd arena", "docs/tiles.md"),
+    BridgeInfo("2x3 solver", "scripts and judges that pipe queries", "plyd solve", "README.md"),
+    BridgeInfo("2x3 over TCP", "programs that open a socket", "plyd solve --listen 127.0.0.1:2584", "docs/guis.md"),
+    BridgeInfo(
+        "Kaggle ConnectX", "Kaggle environments", "plyd.clients.hosts.kaggle.connectx", "docs/connect4-hosts.md"
+    ),
+    BridgeInfo("course library", "judges that load players as C libraries", "make course", "docs/connect4-hosts.md"),
+    BridgeInfo(
         "Node",
         "JavaScript, with the stock gRPC packages",
         "node clients/hosts/node/solve.mjs",
         "clients/hosts/node/README.md",
     ),
-    Bridge("Python", "your own code", "from plyd.clients import EngineClient", "README.md"),
-    Bridge(
+    BridgeInfo("Python", "your own code", "from plyd.clients import EngineClient", "README.md"),
+    BridgeInfo(
         "gRPC reflection",
         "any tool or language that knows gRPC",
         "buf curl --protocol grpc --http2-prior-knowledge http://127.0.0.1:25840/plyd.v1.EngineService/Describe",
@@ -40,11 +42,11 @@ BRIDGES = (
 )
 
 
-@click.command(short_help="List the ways to the engines from other programs.")
+@click.command(short_help="List the ways to use the engines from other programs.")
 def bridges() -> None:
-    """List what connects the engines to other programs: what it connects, its command, and the page that explains it.
+    """List the ways to use the engines from other programs: name, purpose, command and documentation page.
 
-    On a terminal it is a table; otherwise lines of four fields with tabs between them.
+    Prints a table on a terminal, otherwise lines with four tab-separated fields.
 
     \b
     plyd bridges

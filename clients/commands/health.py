@@ -1,4 +1,4 @@
-"""`plyd health`: is a daemon ready?"""
+"""`plyd health`: the health status of a daemon."""
 
 import sys
 from typing import Any
@@ -8,17 +8,19 @@ import click
 
 @click.command(short_help="Ask a daemon whether it is ready.")
 @click.argument("address", default="127.0.0.1:25840", metavar="[ADDRESS]")
-@click.option("--service", default="", help="One service by its full name.  [default: the daemon as a whole]")
+@click.option("--service", default="", help="Full name of one service. Default: the whole daemon.")
 @click.option(
     "--wait",
     "wait_seconds",
     type=click.FloatRange(0, 1e6),
     default=0.0,
     metavar="SECONDS",
-    help="Wait this long until it is.",
+    help="Wait up to this many seconds until it is ready. Default: 0.",
 )
 def health(address: str, service: str, wait_seconds: float) -> None:
-    """Ask the daemon at ADDRESS whether it is ready: prints its status; exit status 0 if SERVING, 1 if not.
+    """Print the health status of the daemon at ADDRESS. Exit status: 0 if SERVING, otherwise 1.
+
+    ADDRESS is HOST:PORT, unix:PATH or tls:HOST:PORT. Default: 127.0.0.1:25840, the first daemon of `plyd up`.
 
     \b
     plyd health 127.0.0.1:25840 --wait 10
@@ -26,23 +28,24 @@ def health(address: str, service: str, wait_seconds: float) -> None:
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-    from plyd.clients.library.channel import open_channel, way_to
+    from plyd.clients.library.channel import channel_config, open_channel
     from plyd.clients.library.client import EngineClient
-    from plyd.clients.library.errors import PlydError
+    from plyd.clients.library.errors import PlydError, from_rpc_error
 
     try:
-        way = way_to(address)
+        config = channel_config(address)
         if wait_seconds:
             with EngineClient(address) as client:
                 client.wait_until_ready(wait_seconds)
     except PlydError as error:
         raise click.ClickException(str(error)) from None
-    with open_channel(way) as channel:
+    with open_channel(config) as channel:
         try:
             stub: Any = health_pb2_grpc.HealthStub(channel)
             reply = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)
         except grpc.RpcError as error:
-            raise click.ClickException(f"{address}: {error.details() or error.code().name}") from None
+            fault = str(from_rpc_error(error, address))
+            raise click.ClickException(fault if address in fault else f"{address}: {fault}") from None
     name = health_pb2.HealthCheckResponse.ServingStatus.Name(reply.status)
     click.echo(name)
     sys.exit(0 if name == "SERVING" else 1)

@@ -34,7 +34,7 @@ class Reading:
 class Figures:
     """A daemon at a glance; None where a figure is not known."""
 
-    address: str
+    address: str  # of its metrics
     state: str  # ready, not ready, or away
     problem: str | None = None
     games: tuple[str, ...] = ()
@@ -51,6 +51,7 @@ class Figures:
     nodes_per_second: float | None = None
     memory_bytes: int | None = None
     cpu_cores: float | None = None
+    serving: tuple[str, ...] = ()  # addresses that its clients connect to
 
     def as_json(self) -> dict[str, Any]:
         """The figures as JSON knows them."""
@@ -95,6 +96,7 @@ def figures(address: str, now: Reading, before: Reading | None) -> Figures:
         nodes_per_second=_rate("plyd_nodes_total", now, before),
         memory_bytes=_whole(now.total("process_resident_memory_bytes")),
         cpu_cores=_rate("process_cpu_seconds_total", now, before),
+        serving=tuple(now.labels("plyd_address_info", "address")),
     )
 
 

@@ -1,7 +1,7 @@
-"""`plyd solve --listen`: 2x3 queries and answers as lines over TCP, for programs that open a socket.
+"""`plyd solve --listen`: 2x3 queries and answers as lines over TCP.
 
-Every connection is one task: it reads what has come, asks the daemon about the whole lines in it, writes the answers,
-and reads again once they have room. So each holds a few buffers at most, and waits for nobody but itself.
+Each connection is one task: it reads the available bytes, asks the daemon about their complete lines, writes the
+answers, and reads again once they are sent. So a connection uses a bounded buffer and never waits for another one.
 """
 
 import asyncio
@@ -13,117 +13,117 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from plyd.clients.commands.solve import FIRST_SECONDS, GAME, MALFORMED, Lines
+from plyd.clients.commands.solve import FIRST_SECONDS, GAME, MALFORMED, LineBuffer
 from plyd.clients.library.aio import AsyncEngineClient
-from plyd.clients.library.endpoint import BadEndpoint, Endpoint
-from plyd.clients.library.errors import Cancelled, Overloaded, PlydError, Unavailable
-from plyd.clients.library.locate import Elsewhere, Home, Place
+from plyd.clients.library.channel import Endpoint
+from plyd.clients.library.errors import BadEndpoint, Cancelled, Overloaded, PlydError, Unavailable
+from plyd.clients.library.locate import DaemonSource, ExistingDaemon, RestartingDaemon
 from plyd.v1 import engine_pb2
 
 MOST_CONNECTIONS = 256
-READ_BYTES = 1 << 14  # of a connection at once; twice as many are held before its sender has to wait
-WRITE_SECONDS = 60.0  # for a reader to take what was written, before we hang up
-AWAY_SECONDS = 600.0  # for a daemon to come back, before we hang up on whoever waits for it
-TRY_SECONDS = 0.3  # for one try to reach it
-PAUSE_SECONDS = 0.1  # before a daemon that was lost is asked again
-GRACE_SECONDS = 5.0  # for queries to be answered once we are told to go
-PROBE_SECONDS = 60  # of silence, before a peer is asked whether it is still there
-MOST_TOLD = 10  # lines a second on stderr
+READ_BYTES = 1 << 14  # read buffer of a connection; asyncio holds twice as much before the sender has to wait
+WRITE_SECONDS = 60.0  # for a peer to read its answers, before we close the connection
+AWAY_SECONDS = 600.0  # for a daemon to come back, before we close the connections that wait for it
+TRY_SECONDS = 0.3  # for one attempt to reach it
+PAUSE_SECONDS = 0.1  # before the next attempt to reach a lost daemon
+GRACE_SECONDS = 5.0  # for pending queries to be answered after SIGTERM
+PROBE_SECONDS = 60  # of silence, before TCP keepalive probes a peer
+MAX_LOG_LINES = 10  # per second, on stderr
 
 
 async def serve(endpoint: Endpoint, connect: str | None, *, moves: bool, greeting: bytes) -> None:
-    """Answer whoever connects, until SIGTERM or SIGINT. Says where it listens on stdout, once it does."""
-    told_to_go, loop = asyncio.Event(), asyncio.get_running_loop()
+    """Answer connections until SIGTERM or SIGINT. Prints its address on stdout once it is ready."""
+    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told_to_go.set)
-    log = Log()
-    asker = Asker(Elsewhere(connect) if connect is not None else Home(GAME), log, moves=moves)
-    switchboard = Switchboard(asker, log, greeting)
+        loop.add_signal_handler(number, stopping.set)
+    log = RateLimitedLog()
+    client = SolveClient(ExistingDaemon(connect) if connect is not None else RestartingDaemon(GAME), log, moves=moves)
+    solver = SolveServer(client, log, greeting)
     try:
-        server, bound = await bind(endpoint, switchboard.serve)  # first, since this is quickly known
-        going, ready = asyncio.ensure_future(told_to_go.wait()), asyncio.ensure_future(asker.ready())
-        await asyncio.wait({going, ready}, return_when=asyncio.FIRST_COMPLETED)
+        server, bound = await bind(endpoint, solver.serve)  # first, since it fails fast
+        stopped, ready = asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(client.ready())
+        await asyncio.wait({stopped, ready}, return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
             ready.result()
             await server.start_serving()
             print(f"listening on {bound}", flush=True)
-            await going
+            await stopped
         ready.cancel()
         server.close()
-        await switchboard.close()
+        await solver.close()
     finally:
-        await asker.close()
+        await client.close()
         log.close()
 
 
 async def bind(
     endpoint: Endpoint, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 ) -> tuple[asyncio.Server, Endpoint]:
-    """A server that does not listen yet, and its endpoint with its real port."""
+    """A server that does not accept connections yet, and its endpoint with the actual port."""
     try:
-        places = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-        host = str(places[0][4][0])  # a name may have several; the port is to be one
+        addresses = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+        host = str(addresses[0][4][0])  # a name may have several addresses, but port 0 must give one port
         server = await asyncio.start_server(serve, host, endpoint.port, limit=READ_BYTES, start_serving=False)
     except OSError as error:
         why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise BadEndpoint(f"cannot listen on {endpoint}: {why}") from None
     except UnicodeError:
-        raise BadEndpoint(f'cannot listen on {endpoint}: "{endpoint.host}" is no name of a host') from None
+        raise BadEndpoint(f'cannot listen on {endpoint}: "{endpoint.host}" is not a host name') from None
     return server, Endpoint(endpoint.host, server.sockets[0].getsockname()[1])
 
 
-class Log:
-    """Lines on stderr, at most so many a second; of the rest only the number is told."""
+class RateLimitedLog:
+    """A log on stderr with a maximum rate; of further lines it reports only the number."""
 
     def __init__(self) -> None:
-        self._began, self._told, self._untold = 0.0, 0, 0
+        self._began, self._written, self._skipped = 0.0, 0, 0
 
-    def tell(self, line: str) -> None:
-        """Write a line, if there were not too many."""
+    def write(self, line: str) -> None:
+        """Write a line, if the rate allows it."""
         if time.monotonic() - self._began >= 1:
             self.close()
-            self._began, self._told = time.monotonic(), 0
-        if self._told < MOST_TOLD:
-            self._told += 1
-            self._write(line)
+            self._began, self._written = time.monotonic(), 0
+        if self._written < MAX_LOG_LINES:
+            self._written += 1
+            self._print(line)
         else:
             self.skip(1)
 
     def skip(self, lines: int) -> None:
-        """Count lines that nobody writes."""
-        if lines and not self._untold:
+        """Count lines that are not written."""
+        if lines and not self._skipped:
             asyncio.get_running_loop().call_later(1, self.close)
-        self._untold += lines
+        self._skipped += lines
 
     def close(self) -> None:
-        """Tell how many lines were not."""
-        if self._untold:
-            self._write(f"... and {self._untold} more like these")
-        self._untold = 0
+        """Report the number of lines that were not written."""
+        if self._skipped:
+            self._print(f"... and {self._skipped} more like these")
+        self._skipped = 0
 
-    def _write(self, line: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # nobody reads stderr, and work goes on
+    def _print(self, line: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # stderr is closed
             print(line, file=sys.stderr, flush=True)
 
 
-class Asker:
-    """Asks the daemon, and asks again while it is away."""
+class SolveClient:
+    """Evaluates lines with the daemon, and tries again while it is unreachable."""
 
-    def __init__(self, place: Place, log: Log, *, moves: bool) -> None:
-        self._place = place
+    def __init__(self, source: DaemonSource, log: RateLimitedLog, *, moves: bool) -> None:
+        self._source = source
         self._log = log
         self._moves = moves
         self._client: AsyncEngineClient | None = None
-        self._is_away = False
+        self._is_unreachable = False
 
     async def ready(self) -> None:
-        """Return once the daemon is there and has the game; raise what it says if not."""
-        target = await self._place.target()
+        """Return once the daemon answers and serves the game; raise its error otherwise."""
+        target = await self._source.target()
         async with AsyncEngineClient(target, GAME, retry_seconds=FIRST_SECONDS) as client:
             await client.describe()
 
     async def ask(self, lines: bytes) -> engine_pb2.EvaluateResponse:
-        """The answers to lines, once the daemon can give them."""
+        """The answers to lines, once the daemon can be reached."""
         end = time.monotonic() + AWAY_SECONDS
         while True:
             client = None
@@ -138,44 +138,44 @@ class Asker:
                     await self._lost(client, error)
                 await asyncio.sleep(max(PAUSE_SECONDS, error.retry_seconds))
             else:
-                self._is_away = False
+                self._is_unreachable = False
                 return response
 
     async def close(self) -> None:
-        """Hang up, and let the daemon go if it is ours."""
+        """Close the connection, and stop the daemon if it is private."""
         if self._client:
             await self._client.close()
-        self._place.close()
+        self._source.close()
 
     async def _reach(self) -> AsyncEngineClient:
-        """A client of the daemon where it is now."""
-        target = await self._place.target()
+        """A client of the daemon at its current address."""
+        target = await self._source.target()
         if not self._client:
             self._client = AsyncEngineClient(target, GAME, retry_seconds=TRY_SECONDS)
         return self._client
 
     async def _lost(self, client: AsyncEngineClient | None, error: PlydError) -> None:
-        """Give a client up, unless somebody else who used it did so before."""
+        """Drop a client, unless another task that used it did so already."""
         if client is self._client:
             self._client = None
-            self._place.lost()
-            if not self._is_away:
-                self._log.tell(f"queries wait for the daemon: {error}")
-            self._is_away = True
+            self._source.lost()
+            if not self._is_unreachable:
+                self._log.write(f"queries wait for the daemon: {error}")
+            self._is_unreachable = True
             if client:
                 await client.close()
 
 
-class Switchboard:
-    """The connections that are open."""
+class SolveServer:
+    """The open connections."""
 
-    def __init__(self, asker: Asker, log: Log, greeting: bytes) -> None:
-        self._asker = asker
+    def __init__(self, client: SolveClient, log: RateLimitedLog, greeting: bytes) -> None:
+        self._client = client
         self._log = log
         self._greeting = greeting
         self._open: set[asyncio.Task[None]] = set()
-        self._idle: set[asyncio.Task[None]] = set()  # those that wait for a query
-        self._is_going = False
+        self._idle: set[asyncio.Task[None]] = set()  # tasks that wait for a query
+        self._is_stopping = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection until its end."""
@@ -183,21 +183,21 @@ class Switchboard:
         assert task
         name = name_of(writer)
         if len(self._open) >= MOST_CONNECTIONS:
-            self._log.tell(f"{name}: refused, since {MOST_CONNECTIONS} connections are open")
+            self._log.write(f"{name}: refused: {MOST_CONNECTIONS} connections are open")
             writer.transport.abort()
             return
         self._open.add(task)
-        notice_if_gone(writer)
+        enable_keepalive(writer)
         try:
             await self._converse(reader, writer, task, name)
             await hang_up(writer)
         except TimeoutError:
-            self._log.tell(f"{name}: reads nothing, hung up")
+            self._log.write(f"{name}: closed: the peer does not read its answers")
         except PlydError as error:
-            self._log.tell(f"{name}: hung up: {error}")
-        except OSError:  # the other side is gone
+            self._log.write(f"{name}: closed: {error}")
+        except OSError:  # the peer has gone
             pass
-        except asyncio.CancelledError:  # we are going; what was written may still arrive
+        except asyncio.CancelledError:  # we are stopping; what was written may still arrive
             writer.close()
             return
         finally:
@@ -205,8 +205,8 @@ class Switchboard:
         writer.transport.abort()
 
     async def close(self) -> None:
-        """Answer what has been asked, then end every connection."""
-        self._is_going = True
+        """Answer pending queries, then end every connection."""
+        self._is_stopping = True
         for task in self._idle:
             task.cancel()
         if self._open:
@@ -218,17 +218,17 @@ class Switchboard:
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, task: asyncio.Task[None], name: str
     ) -> None:
-        lines, number = Lines(), 1
+        lines, number = LineBuffer(), 1
         writer.write(self._greeting)
-        while not self._is_going:
+        while not self._is_stopping:
             self._idle.add(task)
             try:
                 data = await reader.read(2 * READ_BYTES)
             finally:
                 self._idle.discard(task)
             if batch := lines.add(data) if data else lines.rest:
-                response = await self._asker.ask(batch)
-                self._tell(name, number, response.errors)
+                response = await self._client.ask(batch)
+                self._report_errors(name, number, response.errors)
                 writer.write(response.text)
                 async with asyncio.timeout(WRITE_SECONDS):
                     await writer.drain()
@@ -236,27 +236,27 @@ class Switchboard:
             if not data:
                 return
 
-    def _tell(self, name: str, number: int, errors: Sequence[engine_pb2.LineError]) -> None:
-        for error in errors[:MOST_TOLD]:
-            self._log.tell(f"{name}: line {number + error.line}: {error.message or MALFORMED}")
-        self._log.skip(len(errors[MOST_TOLD:]))
+    def _report_errors(self, name: str, number: int, errors: Sequence[engine_pb2.LineError]) -> None:
+        for error in errors[:MAX_LOG_LINES]:
+            self._log.write(f"{name}: line {number + error.line}: {error.message or MALFORMED}")
+        self._log.skip(len(errors[MAX_LOG_LINES:]))
 
 
 async def hang_up(writer: asyncio.StreamWriter) -> None:
-    """Close a connection once everything has been sent; TimeoutError if nobody takes it."""
+    """Close a connection once everything has been sent; TimeoutError if the peer does not read it."""
     writer.close()
     async with asyncio.timeout(WRITE_SECONDS):
         await writer.wait_closed()
 
 
 def name_of(writer: asyncio.StreamWriter) -> str:
-    """Who is at the other end."""
+    """The address of the peer."""
     peer = writer.get_extra_info("peername")
-    return str(Endpoint(*peer[:2])) if peer else "somebody"
+    return str(Endpoint(*peer[:2])) if peer else "unknown peer"
 
 
-def notice_if_gone(writer: asyncio.StreamWriter) -> None:
-    """Have the system look now and then whether a silent peer is still there."""
+def enable_keepalive(writer: asyncio.StreamWriter) -> None:
+    """Let TCP keepalive detect a peer that is gone."""
     connection: socket.socket = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_KEEPIDLE"):

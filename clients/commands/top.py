@@ -31,17 +31,19 @@ LEAST_WANTED = ("games", "up", "memory", "sheds/s", "cpu", "p50")  # the first g
 @click.option("--once", is_flag=True, help="Print one table, of one interval, and end.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each reading: a list of daemons.")
 def top(addresses: tuple[str, ...], interval: float, once: bool, as_json: bool) -> None:
-    """Show what the daemons are doing whose metrics are at ADDRESS... (HOST:PORT); those of `plyd up` if none is given.
+    """Show what daemons are doing. ADDRESS... (HOST:PORT) are those of their metrics. Default: those of `plyd up`.
 
-    Rates and latencies are of the last interval; latencies are of calls that are no streams of a game or a file. A
-    daemon that is away is asked again each time. Ctrl-C ends it. With --once, the exit status is 1 if none answered.
+    The first column is the address that clients connect to. Rates and latencies are those of the last interval;
+    latencies do not include the streams Play and Evaluate. A daemon that does not answer is asked again each time.
+    Ctrl-C ends it. With --once, the exit status is 1 if no daemon answered.
 
     \b
     plyd top
     plyd top 127.0.0.1:25860 127.0.0.1:25864 --interval 5
     plyd top --once --json | jq '.[] | {games, requests_per_second}'
     """
-    from plyd.clients.library.endpoint import BadEndpoint, parse_endpoint
+    from plyd.clients.library.channel import parse_endpoint
+    from plyd.clients.library.errors import BadEndpoint
 
     try:
         watched = [str(parse_endpoint(address, insecure=True)) for address in addresses]
@@ -136,8 +138,13 @@ def table(daemons: Sequence[Figures], hidden: Sequence[str] = ()) -> "Table":
     drawn = Table("daemon", "game", "state", *columns, box=box.SIMPLE_HEAD, pad_edge=False)
     for daemon in daemons:
         state = Text(daemon.problem or daemon.state, style=COLOURS[daemon.state])
-        drawn.add_row(daemon.address, " ".join(daemon.games), state, *(CELLS[name](daemon) for name in shown))
+        drawn.add_row(_name(daemon), " ".join(daemon.games), state, *(CELLS[name](daemon) for name in shown))
     return drawn
+
+
+def _name(daemon: Figures) -> str:
+    """The address that clients connect to; that of the metrics if it is not known."""
+    return daemon.serving[0] if daemon.serving else f"{daemon.address} (metrics)"
 
 
 def _shown(value: T | None, show: Callable[[T], str]) -> str:

@@ -1,6 +1,6 @@
 """Games as files, in each game's usual format: SGF and PSQ for Gomoku, the course's record for 2584, text for all.
 
-Knows how moves are written, and no rules: whether a game that was read is legal, the daemon says.
+Checks the notation of moves only: whether a game is legal, the daemon decides.
 """
 
 import io
@@ -8,19 +8,20 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from plyd.clients.formats.game_record import Record, name_of, quoted
+from plyd.clients.formats.game_record import GameRecord, name_of, quoted
 from plyd.clients.formats.gomoku import RESULTS, read_psq, read_sgf, write_psq, write_sgf
-from plyd.clients.formats.rec2584 import DROPPED, SLIDES, BadRecord, Finished, pack_records, read_records_from
+from plyd.clients.formats.rec2584 import BadRecord, pack_records, read_records_from
+from plyd.clients.formats.tile_replay import DROPPED, SLIDES, FinishedGame
 from plyd.clients.library.errors import InvalidRequest
 
-__all__ = ["FORMATS", "Record", "read", "write"]
+__all__ = ["FORMATS", "GameRecord", "read", "write"]
 
 MOST_BYTES = 1 << 20  # of a file
 MOST_MOVES = 200_000
 MOVES_A_LINE = 10
 EMPTY_4X4 = "a" + " 0" * 16
 TILE_MOVE = re.compile(r"up|right|down|left|[1-9][0-9]?@(0|[1-9][0-9]?)")
-MOVES = {  # how a move is written, and in words
+MOVES = {  # by game: the notation of a move, and its description in errors
     "2048": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
     "2584": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
     "2584-2x3": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
@@ -44,7 +45,7 @@ FILES = {  # by format: the ending of a file's name, and its media type
 NUMBER = re.compile(r"(?<![0-9])[0-9]{1,6}\.{1,3}")  # of a move, "12." or "12..."
 
 
-def write(record: Record, form: str) -> tuple[str, str, bytes]:
+def write(record: GameRecord, form: str) -> tuple[str, str, bytes]:
     """A game as a file: its name, its media type, and its bytes."""
     if record.game not in FORMATS:
         raise InvalidRequest(f"unknown game {quoted(record.game)}; games are {', '.join(FORMATS)}")
@@ -57,8 +58,8 @@ def write(record: Record, form: str) -> tuple[str, str, bytes]:
     return f"{record.game}.{ending}", media_type, data
 
 
-def read(file_name: str, data: bytes, number: int = 1) -> Record:
-    """The game in a file. Of a record file with several games, the one of that number."""
+def read(file_name: str, data: bytes, number: int = 1) -> GameRecord:
+    """The game in a file; of a record file with several games, the one with that number."""
     _check_size(data)
     form = _form_of(file_name, data)
     if form == "record":
@@ -71,7 +72,7 @@ def read(file_name: str, data: bytes, number: int = 1) -> Record:
 
 
 def _form_of(file_name: str, data: bytes) -> str:
-    """The format of a file: by the ending of its name, or else by how it begins."""
+    """The format of a file, by the ending of its name or by its first characters."""
     ending = file_name.lower().rpartition(".")[2]
     for form, (usual, _) in FILES.items():
         if ending == usual:
@@ -87,8 +88,8 @@ def _form_of(file_name: str, data: bytes) -> str:
     raise InvalidRequest(f"cannot tell what {quoted(file_name)} is; files are {endings}")
 
 
-def _check(record: Record) -> None:
-    """Refuse what no game can be."""
+def _check(record: GameRecord) -> None:
+    """Raise InvalidRequest for an invalid game."""
     if len(record.moves) > MOST_MOVES:
         raise InvalidRequest(f"{len(record.moves)} moves; at most {MOST_MOVES} are allowed")
     form, words = MOVES[record.game]
@@ -115,13 +116,13 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return data.decode("latin-1")  # old programs write what their Windows has; it matters to names only
+        return data.decode("latin-1")  # old Windows programs; only names are affected
 
 
 # Plain text
 
 
-def _write_text(record: Record) -> bytes:
+def _write_text(record: GameRecord) -> bytes:
     first, second = record.players
     head = {"game": record.game, "variant": record.variant, "start": record.start, "result": record.result}
     head |= {"first": first, "second": second}
@@ -133,7 +134,7 @@ def _write_text(record: Record) -> bytes:
     return "\n".join([*lines, "", *rows, ""]).encode()
 
 
-def _read_text(text: str) -> Record:
+def _read_text(text: str) -> GameRecord:
     head: dict[str, str] = {}
     words: list[str] = []
     for line in text.splitlines():
@@ -148,7 +149,7 @@ def _read_text(text: str) -> Record:
     if game != "connect4":
         words = [word for word in words if not word.isdecimal()]  # numbers of moves, without a dot
     start, variant, result = (head.get(key, "") for key in ("start", "variant", "result"))
-    return Record(
+    return GameRecord(
         game, variant, start, tuple(words), result, (name_of(head.get("first", "")), name_of(head.get("second", "")))
     )
 
@@ -156,12 +157,12 @@ def _read_text(text: str) -> Record:
 # 2584: the course's record file
 
 
-def _write_record(record: Record) -> bytes:
+def _write_record(record: GameRecord) -> bytes:
     if record.start.split() not in ([], EMPTY_4X4.split()):
         raise InvalidRequest(f"record files begin at the empty board, not at {quoted(record.start)}; text can hold it")
     actions = [_opcode(move) for move in record.moves]
     _dropped(actions)
-    return pack_records([Finished(0, 0, 0, actions=actions)])
+    return pack_records([FinishedGame(0, 0, 0, actions=actions)])
 
 
 def _opcode(move: str) -> int:
@@ -173,7 +174,7 @@ def _opcode(move: str) -> int:
     return index << 4 | cell
 
 
-def _read_record(data: bytes, number: int) -> Record:
+def _read_record(data: bytes, number: int) -> GameRecord:
     try:
         records = list(read_records_from(io.BytesIO(data), len(data)))
     except BadRecord as error:
@@ -189,18 +190,18 @@ def _read_record(data: bytes, number: int) -> Record:
             moves.append(f"{action >> 4}@{action & 15}")
         else:
             raise InvalidRequest(f"action {at} is {action}; expected a slide 0 to 3, or a drop 16 * index + cell")
-    return Record("2584", "hard" if 3 in _dropped(actions) else "classic", EMPTY_4X4, tuple(moves))
+    return GameRecord("2584", "hard" if 3 in _dropped(actions) else "classic", EMPTY_4X4, tuple(moves))
 
 
 def _dropped(actions: Sequence[int]) -> set[int]:
-    """The indices of the tiles that a game drops, which tell its variant."""
+    """The indices of the tiles that a game drops, which determine its variant."""
     dropped = {action >> 4 for action in actions}
     if {2, 3} <= dropped:
         raise InvalidRequest("the game drops both 2-tiles and 3-tiles; classic drops 1 and 2, hard 1 and 3")
     return dropped
 
 
-WRITERS: dict[str, Callable[[Record], bytes]] = {
+WRITERS: dict[str, Callable[[GameRecord], bytes]] = {
     "sgf": write_sgf,
     "psq": write_psq,
     "record": _write_record,

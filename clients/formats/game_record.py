@@ -1,20 +1,20 @@
-"""A game as a file holds it, whatever the format, and the words in which a file is refused."""
+"""A game as read from a file of any format, and the quoting of its texts in error messages."""
 
 from dataclasses import dataclass
 
 LONGEST_NAME = 100  # characters of a player's name
-LONGEST_QUOTE = 40  # of what is told to be wrong
+LONGEST_QUOTE = 40  # characters of a text in an error message
 
 
 @dataclass(frozen=True)
-class Record:
-    """A game: where it began, its moves, how it ended. Texts are in the game's own notation; "" is the default."""
+class GameRecord:
+    """A game: where it began, its moves, how it ended. Texts are in the game's notation; "" is the default."""
 
     game: str
     variant: str = ""
     start: str = ""
     moves: tuple[str, ...] = ()
-    result: str = ""  # of a two-player game 1-0, 0-1 or 1/2-1/2, and "" while it is open
+    result: str = ""  # of a two-player game 1-0, 0-1 or 1/2-1/2, and "" if it is not finished
     players: tuple[str, str] = ("", "")
 
 
@@ -24,5 +24,5 @@ def name_of(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text in quotes, cut if it is long."""
+    """A text in quotes, shortened if it is long."""
     return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}...")

@@ -1,24 +1,24 @@
-"""Games of Gomoku as SGF, which most programs read, and as PSQ, which Piskvork and Gomocup write."""
+"""Gomoku games as SGF, which most programs read, and as PSQ, the format of Piskvork and Gomocup."""
 
 import re
 from collections.abc import Iterator
 
-from plyd.clients.formats.game_record import Record, name_of, quoted
+from plyd.clients.formats.game_record import GameRecord, name_of, quoted
 from plyd.clients.formats.sgf import Node, read_nodes, write_nodes
 from plyd.clients.library.errors import InvalidRequest
 
 LETTERS = "abcdefghijklmnopqrst"  # columns, so boards go to 20
 SMALLEST, LARGEST, USUAL = 5, len(LETTERS), 15
-RESULTS = {"1-0": "B+", "0-1": "W+", "1/2-1/2": "0"}  # as a record has them, and as SGF does
-COLOURS = {"B": "x", "W": "o"}  # SGF's, and the stones of ours
+RESULTS = {"1-0": "B+", "0-1": "W+", "1/2-1/2": "0"}  # in a GameRecord, and in SGF
+COLOURS = {"B": "x", "W": "o"}  # in SGF, and in our notation
 SET_UP = {"AB": "x", "AW": "o", "AE": "."}
 RULES = {"0": "freestyle", "1": "standard", "4": "renju"}  # Gomocup's numbers, which some programs write
-MOST_SET = 10  # times that a file may set up each point
+MOST_SET = 10  # set-ups of each point that a file may contain
 PSQ_HEAD = re.compile(r"\s*Piskvorky\s+(\d{1,4})x(\d{1,4})\s*,[^,]*,\s*(\d{1,4})\s*")
 PSQ_MOVE = re.compile(r"\s*(\d{1,4})\s*,\s*(\d{1,4})\s*(?:,\s*-?\d+\s*)?")
 
 
-def write_sgf(record: Record) -> bytes:
+def write_sgf(record: GameRecord) -> bytes:
     """A game as SGF; stones of its start are set up."""
     rows, mover = _board(record.start)
     size = len(rows)
@@ -40,7 +40,7 @@ def write_sgf(record: Record) -> bytes:
     return write_nodes(nodes).encode()
 
 
-def read_sgf(text: str) -> Record:
+def read_sgf(text: str) -> GameRecord:
     """The main line of an SGF game."""
     nodes = read_nodes(text)
     root = {key: values[0].strip() for key, values in nodes[0].items()}
@@ -54,7 +54,7 @@ def read_sgf(text: str) -> Record:
     rule = root.get("RU", "")
     variant, result = RULES.get(rule) or _variant_in(rule), _result_in(root.get("RE", ""))
     start = _start_of(rows, stones[:1] or mover)
-    return Record("gomoku", variant, start, tuple(moves), result, players)
+    return GameRecord("gomoku", variant, start, tuple(moves), result, players)
 
 
 def _sgf_size(text: str) -> int:
@@ -65,7 +65,7 @@ def _sgf_size(text: str) -> int:
 
 
 def _set_up(nodes: list[Node], size: int) -> tuple[list[str], str]:
-    """The rows that nodes set up, and who is to move: as one of them says, or as the stones do."""
+    """The rows that nodes set up, and who is to move: from PL, or from the number of stones."""
     cells, put, mover = [["."] * size for _ in range(size)], 0, ""
     for node in nodes:
         for key, stone in SET_UP.items():
@@ -97,7 +97,7 @@ def _played(nodes: list[Node], size: int) -> tuple[str, list[str]]:
     return stones, moves
 
 
-def write_psq(record: Record) -> bytes:
+def write_psq(record: GameRecord) -> bytes:
     """A game as PSQ: its moves and players, neither rules nor result."""
     rows, mover = _board(record.start)
     size = len(rows)
@@ -112,18 +112,18 @@ def write_psq(record: Record) -> bytes:
 
 
 def _psq_name(name: str, number: int) -> str:
-    """A player's name; in brackets if it would be read as a move, or as the number that comes where there is none."""
+    """A player's name; in brackets if a reader would take it for a move or for the final number."""
     is_name = name and not PSQ_MOVE.fullmatch(name) and not name.lstrip("-").isdecimal()
     return name if is_name else f"({name})" if name else f"player {number}"
 
 
-def read_psq(text: str) -> Record:
+def read_psq(text: str) -> GameRecord:
     """The game of a PSQ file."""
     lines = [line for line in text.splitlines() if line.strip()]
     head = PSQ_HEAD.fullmatch(lines[0]) if lines else None
     if not head:
-        told = quoted(lines[0] if lines else "")
-        raise InvalidRequest(f'cannot read the first line {told}; expected "Piskvorky 15x15, 11:11, 0"')
+        line = quoted(lines[0] if lines else "")
+        raise InvalidRequest(f'cannot read the first line {line}; expected "Piskvorky 15x15, 11:11, 0"')
     size = _size(head[1], head[2])
     moves, at = [], 1
     while at <= min(size * size, len(lines) - 1) and (found := PSQ_MOVE.fullmatch(lines[at])):
@@ -138,11 +138,11 @@ def read_psq(text: str) -> Record:
     names = [name_of(name) for name in rest[:2]] if len(rest) > 1 and not rest[0].lstrip("-").isdecimal() else ["", ""]
     first, second = names[::-1] if int(head[3]) == 1 else names  # 1: the second player began
     variant = next(filter(None, map(_variant_in, rest[2:])), "")
-    return Record("gomoku", variant, f"{size}x{size}", tuple(moves), "", (first, second))
+    return GameRecord("gomoku", variant, f"{size}x{size}", tuple(moves), "", (first, second))
 
 
 def _points(values: list[str], size: int) -> Iterator[tuple[int, int]]:
-    """Columns and rows of SGF points: hh, a rectangle aa:cc, or, as some write it, h8."""
+    """Columns and rows of SGF points: hh, a rectangle aa:cc, or, in some programs, h8."""
     letters = LETTERS[:size]
     for value in values:
         if re.fullmatch(r"[A-Ta-t]([1-9]|1[0-9]|20)", value.strip()):
@@ -169,7 +169,7 @@ def _board(start: str) -> tuple[list[str], str]:
 
 
 def _start_of(rows: list[str], mover: str) -> str:
-    """The text of a start: a size if it is empty, who is to move where the stones do not say so."""
+    """The text of a start: a size if the board is empty; the side to move if the stones do not determine it."""
     board = "/".join(rows)
     lead = board.count("x") - board.count("o")
     if mover == "x" and not board.strip("./"):
@@ -192,13 +192,13 @@ def _place(move: str, size: int) -> tuple[int, int]:
 
 
 def _variant_in(text: str) -> str:
-    """The variant that a rule's name stands for, "" if it is none of ours."""
+    """The variant named in a text, or ""."""
     return next((name for name in RULES.values() if name in text.lower()), "")
 
 
 def _result_in(text: str) -> str:
-    """The result that SGF's RE tells, "" if it is none."""
+    """The result of SGF's RE property, or ""."""
     words = {"0": "1/2-1/2", "draw": "1/2-1/2"} | {result: result for result in RESULTS}
-    winners = {"b+": "1-0", "w+": "0-1"}  # whatever follows: points, R, T
+    winners = {"b+": "1-0", "w+": "0-1"}  # followed by points, R or T
     text = text.lower()
     return winners.get(text[:2]) or words.get(text, "")

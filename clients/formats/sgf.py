@@ -1,4 +1,4 @@
-"""SGF, the Smart Game Format: the nodes of a game's main line, read and written. Knows no game."""
+"""SGF, the Smart Game Format: the nodes of a game's main line, read and written, whatever the game."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def write_nodes(nodes: Sequence[Mapping[str, Sequence[str]]]) -> str:
 
 
 def _plain(value: str) -> str:
-    """What a value in its brackets says: escapes undone, an escaped line break taken out."""
+    """The text of a value in brackets, without escapes and escaped line breaks."""
     return ESCAPE.sub(lambda found: "" if found[1].strip("\r\n") == "" else found[1], value[1:-1])
 
 

@@ -1,0 +1,10 @@
+"""`plyd gomocup` (also `pbrain-plyd`): the Gomocup protocol for Gomoku managers. In the order a command meets them:
+
+cli            the command; reads lines from stdin
+bridge         carries out each line and sends the answer
+text           parses points and lists of stones, formats search reports
+board          the stones, and the position in the engine's notation
+time_control   deadlines of a move from the manager's limits
+engine         searches over one stream to the daemon, with retries
+swap2          the swap2 opening: stones to place, or a side to choose
+"""

@@ -1,4 +1,4 @@
-"""The board of a Gomocup game: points as the manager counts them, and the same position as the engine reads it."""
+"""The board of a Gomocup game: points in the protocol's coordinates, and the position in the engine's notation."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from plyd.v1 import position_pb2
 
-OWN, OPPONENT, BLOCKED = 1, 2, 3  # what the protocol calls the stones, and a point where nobody may play
+OWN, OPPONENT, BLOCKED = 1, 2, 3  # the protocol's numbers for our stones, the opponent's, and blocked points
 SMALLEST, LARGEST = 5, 20
 LETTERS = "abcdefghijklmnopqrst"
 MOVE = re.compile(r"([a-t])([1-9][0-9]?)", re.ASCII)
@@ -14,12 +14,12 @@ SIDES = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
 Stones = dict["Point", int]
 
 
-class Wrong(ValueError):
-    """What the manager said cannot be done; the text says why."""
+class CommandRejected(ValueError):
+    """A command of the manager cannot be carried out; the text says why."""
 
 
 class Point(NamedTuple):
-    """A point by its column from the left and its row from the top, both from zero."""
+    """A point: column from the left and row from the top, both from 0."""
 
     x: int
     y: int
@@ -28,47 +28,47 @@ class Point(NamedTuple):
         return f"{self.x},{self.y}"
 
 
-class Setup(NamedTuple):
-    """A position with us to move, as the engine reads it: a start and the moves since."""
+class EnginePosition(NamedTuple):
+    """A position with us to move, in the engine's notation: a start and the moves from there."""
 
     start: str
     moves: tuple[str, ...]
 
     @property
     def mover(self) -> int:
-        """The side to move, as a Score names it."""
+        """The side to move, as a value of the proto enum Side."""
         return SIDES[(self.start.endswith(" o") + len(self.moves)) % 2]
 
 
-class Table:
-    """The stones on a board. Moves are kept apart while sides take turns, so that the engine can follow the game."""
+class GomocupBoard:
+    """The stones on the board. Alternating moves are kept as a list, so that the engine can follow the game."""
 
     def __init__(self, size: int) -> None:
         if not SMALLEST <= size <= LARGEST:
-            raise Wrong(f"{size} rows; boards are square, from {SMALLEST} to {LARGEST}, such as 15 or 20")
+            raise CommandRejected(f"board size {size}; allowed is {SMALLEST} to {LARGEST}")
         self.size = size
         self._base: Stones = {}
         self._moves: list[tuple[Point, int]] = []
 
     def stones(self) -> Stones:
-        """What stands where."""
+        """All stones and blocked points by point."""
         return {**self._base, **dict(self._moves)}
 
     def own_count(self) -> int:
-        """How many stones are ours."""
+        """Number of our stones."""
         return list(self.stones().values()).count(OWN)
 
     def check_empty(self, point: Point) -> None:
-        """Raise unless a stone may be put there."""
+        """Raise CommandRejected unless the point is on the board and empty."""
         if not (point.x < self.size and point.y < self.size):
-            raise Wrong(f"{point} is off the board; coordinates are 0 to {self.size - 1}")
+            raise CommandRejected(f"{point} is off the board; coordinates are 0 to {self.size - 1}")
         if point in self.stones():
-            raise Wrong(f"{point} is taken")
+            raise CommandRejected(f"{point} is occupied")
 
     def check_stone(self, point: Point) -> None:
-        """Raise unless a stone is there."""
+        """Raise CommandRejected unless a stone is on the point."""
         if self.stones().get(point) not in (OWN, OPPONENT):
-            raise Wrong(f"no stone is on {point}")
+            raise CommandRejected(f"no stone on {point}")
 
     def put(self, point: Point, who: int) -> None:
         """Put a stone on an empty point."""
@@ -78,7 +78,7 @@ class Table:
         self._moves.append((point, who))
 
     def take(self, point: Point) -> None:
-        """Take a stone away."""
+        """Remove a stone."""
         self.check_stone(point)
         if self._moves and self._moves[-1][0] == point:
             self._moves.pop()
@@ -87,7 +87,7 @@ class Table:
             del self._base[point]
 
     def set_up(self, stones: Stones) -> None:
-        """Hold these stones and no others. If that is our game, one round later, it stays that game."""
+        """Replace all stones. If they continue the current game by one round, the moves are kept."""
         now = self.stones()
         new = sorted((who, point) for point, who in stones.items() if point not in now)
         is_later = all(stones.get(point) == who for point, who in now.items())
@@ -97,42 +97,45 @@ class Table:
         else:
             self._base, self._moves = dict(stones), []
 
-    def setup(self) -> Setup:
-        """The position with us to move."""
+    def position(self) -> EnginePosition:
+        """The position with us to move, in the engine's notation."""
         if self._moves and self._moves[-1][1] == OWN:
-            return Setup(start_of(self.stones(), self.size, OWN), ())
+            return EnginePosition(board_notation(self.stones(), self.size, OWN), ())
         first = self._moves[0][1] if self._moves else OWN
-        return Setup(start_of(self._base, self.size, first), tuple(self.move_to(point) for point, _ in self._moves))
+        return EnginePosition(
+            board_notation(self._base, self.size, first), tuple(self.move_to(point) for point, _ in self._moves)
+        )
 
     def move_to(self, point: Point) -> str:
-        """A move as the engine writes it."""
+        """A move to the point, in the engine's notation."""
         return f"{LETTERS[point.x]}{self.size - point.y}"
 
     def point_of(self, move: str) -> Point | None:
-        """The point of an engine's move, or None if it is none of this board's."""
+        """The point of an engine's move, or None if the move is not on this board."""
         found = MOVE.fullmatch(move)
         point = Point(LETTERS.index(found[1]), self.size - int(found[2])) if found else None
         return point if point and point.x < self.size and point.y >= 0 else None
 
     def nearest(self) -> Point | None:
-        """The empty point nearest to the middle of the stones: a move for when no better one is known."""
+        """The empty point nearest to the centre of the stones (fallback move), or None on a full board."""
         stones = self.stones()
-        middle_x, middle_y = middle(stones) if stones else ((self.size - 1) / 2,) * 2
+        centre_x, centre_y = centre(stones) if stones else ((self.size - 1) / 2,) * 2
         empty = (Point(x, y) for y in range(self.size) for x in range(self.size) if (x, y) not in stones)
-        return min(empty, key=lambda point: (point.x - middle_x) ** 2 + (point.y - middle_y) ** 2, default=None)
+        return min(empty, key=lambda point: (point.x - centre_x) ** 2 + (point.y - centre_y) ** 2, default=None)
 
     def _fold(self) -> None:
+        """Turn the moves into stones of the start position."""
         self._base, self._moves = self.stones(), []
 
 
-def middle(points: Iterable[Point]) -> tuple[float, float]:
+def centre(points: Iterable[Point]) -> tuple[float, float]:
     """The mean column and row."""
     columns, rows = zip(*points, strict=True)
     return sum(columns) / len(columns), sum(rows) / len(rows)
 
 
-def start_of(stones: Stones, size: int, mover: int) -> str:
-    """Stones and who is to move in the engine's notation, where x is who began as far as the stones tell."""
+def board_notation(stones: Stones, size: int, mover: int) -> str:
+    """Stones and the side to move in the engine's notation; x is the side that moved first, judged by the counts."""
     if not stones:
         return f"{size}x{size}"
     counts = list(stones.values())

@@ -1,4 +1,4 @@
-"""Gomocup commands, one a line, obeyed: the manager's words in, ours out, the engine asked in between."""
+"""Carries out the commands of a Gomocup manager, one per line, and answers with the engine's moves."""
 
 import asyncio
 import contextlib
@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import version
 from random import Random
 
-from plyd.clients.gomocup.board import OPPONENT, OWN, Point, Setup, Table, Wrong
-from plyd.clients.gomocup.engine import Brain, Question
+from plyd.clients.gomocup.board import OPPONENT, OWN, CommandRejected, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.engine import GomocupEngine, SearchQuery
 from plyd.clients.gomocup.swap2 import swap2
-from plyd.clients.gomocup.text import POINT, STONE, Diary, Listing, one_line, point_of, quoted, report_words
-from plyd.clients.gomocup.time_control import Allowance, Clock
+from plyd.clients.gomocup.text import POINT, STONE, SearchPrinter, StoneList, one_line, point_of, quoted, report_text
+from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.requests import Report
 
@@ -21,47 +21,49 @@ EXACTLY_FIVE, RENJU, CARO = 1, 4, 8  # bits of INFO rule
 CLOCK_KEYS = {"timeout_turn", "timeout_match", "time_left"}
 LIMIT_KEYS = {
     "max_memory": "memory",
-    "max_node": "nodes",  # this one and the next two are an extension that some managers know
+    "max_node": "nodes",  # this key and the next two are an extension of some managers
     "max_depth": "depth",
     "thread_num": "threads",
 }
-MOST_DEPTH = 1000  # and more than that is no limit on any board
-OTHER_MEGABYTES = 200  # that a daemon has besides its engine's memory
-INFO_KEYS = {"rule", *CLOCK_KEYS, *LIMIT_KEYS}
-ASIDES = {"INFO", "ABOUT", "STOP", "YXSTOP"}  # disturb neither a search nor a list of stones
-START_TALK_SECONDS = 2.0  # before the manager is told what it waits for
+MAX_DEPTH = 1000  # plies; the engine accepts no larger limit
+DAEMON_MEGABYTES = 200  # memory of a daemon besides that of its engine
+KNOWN_KEYS = {"rule", *CLOCK_KEYS, *LIMIT_KEYS}
+SIDE_COMMANDS = {"INFO", "ABOUT", "STOP", "YXSTOP"}  # interrupt neither a search nor a list of stones
+START_NOTICE_SECONDS = 2.0  # before the manager gets a message about the slow start
 
 
 def variant_of(rule: int) -> str:
-    """The variant that the bits of INFO rule stand for."""
+    """The variant for the bits of INFO rule."""
     return "renju" if rule & RENJU else "standard" if rule & EXACTLY_FIVE else "freestyle"
 
 
-class Bridge:
-    """Obeys one manager."""
+class GomocupBridge:
+    """Serves one manager: takes its lines, and sends answers through `say`."""
 
-    def __init__(self, brain: Brain, say: Callable[[str], None], default_ms: int, options: Mapping[str, str]) -> None:
-        self._brain = brain
+    def __init__(
+        self, engine: GomocupEngine, say: Callable[[str], None], default_ms: int, options: Mapping[str, str]
+    ) -> None:
+        self._engine = engine
         self._say = say
         self._options = dict(options)
-        self._clock = Clock(default_ms)
-        self._table: Table | None = None
+        self._clock = GomocupClock(default_ms)
+        self._board: GomocupBoard | None = None
         self._rule = 0
-        self._limits: dict[str, int] = {}  # other than time, if the manager sets any
-        self._notes: list[str] = []  # to be told before the next move, since nobody reads after INFO
-        self._listing: Listing | None = None  # stones, while the manager lists them
+        self._limits: dict[str, int] = {}  # the manager's limits other than time
+        self._notes: list[str] = []  # sent before the next move, because managers do not read answers to INFO
+        self._stone_list: StoneList | None = None  # while the manager lists stones
         self._thinking: asyncio.Task[None] | None = None
-        self._since = 0.0  # when the time for the command at hand began, by the loop's clock
-        self._began = 0.0  # the same for the command that we think about
+        self._since = 0.0  # start time of the current command, by the loop's clock
+        self._began = 0.0  # start time of the command that is being searched
         self._random = Random()
         self._commands: dict[str, Callable[[str], Coroutine[None, None, None]]] = {
             "START": self._start,
             "RECTSTART": self._rect_start,
-            "RESTART": lambda _: self._open(self._begun().size),
+            "RESTART": lambda _: self._start_game(self._started_board().size),
             "BEGIN": lambda _: self._think(),
             "TURN": self._turn,
             "PLAY": self._play,
-            "TAKEBACK": self._take_back,
+            "TAKEBACK": self._takeback,
             "BOARD": lambda _: self._begin_list("BOARD", STONE),
             "YXBOARD": lambda _: self._begin_list("YXBOARD", STONE),
             "SWAP2BOARD": lambda _: self._begin_list("SWAP2BOARD", POINT),
@@ -71,82 +73,82 @@ class Bridge:
             "YXSTOP": lambda _: self._stop(),
         }
 
-    async def obey(self, line: str, arrived: float) -> None:
-        """Do what a line says that arrived at a time by the loop's clock. Returns while a search still runs."""
+    async def handle_line(self, line: str, arrived: float) -> None:
+        """Carry out a line that arrived at a time by the loop's clock. Returns while a search still runs."""
         line = line.strip()
         name, _, rest = line.partition(" ")
         command = self._commands.get(name.upper())
-        if name.upper() not in ASIDES:
+        if name.upper() not in SIDE_COMMANDS:
             self._since = max(arrived, self._since)
         try:
-            if self._listing and command and name.upper() not in ASIDES:
-                self._say(f"ERROR {self._listing.name} has no DONE; it is passed over")
-                self._listing = None
+            if self._stone_list and command and name.upper() not in SIDE_COMMANDS:
+                self._say(f"ERROR {self._stone_list.name} without DONE is ignored")
+                self._stone_list = None
             if command:
                 await command(rest.strip())
-            elif self._listing and line:
+            elif self._stone_list and line:
                 await self._continue_list(line)
             elif line:
-                self._say(f"UNKNOWN {quoted(line)} is no command")
-        except Wrong as error:
+                self._say(f"UNKNOWN command {quoted(line)}")
+        except CommandRejected as error:
             self._say(f"ERROR {one_line(str(error))}")
 
     async def close(self) -> None:
-        """Give up the search that runs, without a word."""
-        await self._halt()
-        await self._brain.close()
+        """Cancel the running search without an answer, and disconnect."""
+        await self._cancel_search()
+        await self._engine.close()
 
     async def _start(self, rest: str) -> None:
         if not WHOLE.fullmatch(rest):
-            raise Wrong(f"START has the board's size, as in START 15, not {quoted(rest)}")
-        await self._open(int(rest))
+            raise CommandRejected(f"START needs the board size, such as START 15, not {quoted(rest)}")
+        await self._start_game(int(rest))
 
     async def _rect_start(self, rest: str) -> None:
         found = POINT.fullmatch(rest)
         if not found:
-            raise Wrong(f"RECTSTART has columns and rows, as in RECTSTART 15,15, not {quoted(rest)}")
+            raise CommandRejected(f"RECTSTART needs columns and rows, such as RECTSTART 15,15, not {quoted(rest)}")
         columns, rows = int(found[1]), int(found[2])
         if columns != rows:
-            raise Wrong(f"{columns} columns and {rows} rows; boards are square, such as 15 or 20")
-        await self._open(rows)
+            raise CommandRejected(f"{columns} columns and {rows} rows; only square boards are supported")
+        await self._start_game(rows)
 
-    async def _open(self, size: int) -> None:
-        """Begin a game, as soon as the engine is ready."""
-        table, loop = Table(size), asyncio.get_running_loop()
-        await self._halt()
-        self._table = None
-        words = "MESSAGE the engine starts; the first time it compiles for a while"
-        talk = loop.call_later(START_TALK_SECONDS, self._say, words)
+    async def _start_game(self, size: int) -> None:
+        """Start a game as soon as the engine is ready."""
+        board, loop = GomocupBoard(size), asyncio.get_running_loop()
+        await self._cancel_search()
+        self._board = None
+        message = "MESSAGE the engine is starting; the first start compiles kernels and takes longer"
+        notice = loop.call_later(START_NOTICE_SECONDS, self._say, message)
         try:
-            await self._brain.ready(self._options)
+            await self._engine.ready(self._options)
         except PlydError as error:
-            raise Wrong(str(error)) from None
+            raise CommandRejected(str(error)) from None
         finally:
-            talk.cancel()
-            self._since = loop.time()  # no later command's time began before
-        self._table = table
+            notice.cancel()
+            self._since = loop.time()  # the time of later commands starts here
+        self._board = board
         self._clock.restart()
         self._say("OK")
 
     async def _turn(self, rest: str) -> None:
-        table, point = self._begun(), point_of("TURN", rest)
-        table.check_empty(point)
-        await self._halt()
-        table.put(point, OPPONENT)
+        board, point = self._started_board(), point_of("TURN", rest)
+        board.check_empty(point)
+        await self._cancel_search()
+        board.put(point, OPPONENT)
         await self._think()
 
     async def _play(self, rest: str) -> None:
-        table, point = self._begun(), point_of("PLAY", rest)
-        table.check_empty(point)
-        await self._halt()
-        table.put(point, OWN)
+        board, point = self._started_board(), point_of("PLAY", rest)
+        board.check_empty(point)
+        await self._cancel_search()
+        board.put(point, OWN)
         self._say(str(point))
 
-    async def _take_back(self, rest: str) -> None:
-        table, point = self._begun(), point_of("TAKEBACK", rest)
-        table.check_stone(point)
-        await self._halt()
-        table.take(point)
+    async def _takeback(self, rest: str) -> None:
+        board, point = self._started_board(), point_of("TAKEBACK", rest)
+        board.check_stone(point)
+        await self._cancel_search()
+        board.take(point)
         self._say("OK")
 
     async def _about(self) -> None:
@@ -154,16 +156,16 @@ class Bridge:
 
     async def _stop(self) -> None:
         if self._is_thinking():
-            await self._brain.stop()
+            await self._engine.stop()
 
     async def _info(self, rest: str) -> None:
-        """Take note. What cannot be is told with the next move; what is not known is passed over."""
+        """Store a setting. Errors are reported with the next move; unknown keys are ignored."""
         key, _, value = rest.partition(" ")
         key, value = key.lower(), value.strip()
-        if key not in INFO_KEYS:
+        if key not in KNOWN_KEYS:
             return
         if not WHOLE.fullmatch(value):
-            self._notes.append(f"MESSAGE INFO {key} has a whole number, not {quoted(value)}")
+            self._notes.append(f"MESSAGE INFO {key} needs a whole number, not {quoted(value)}")
         elif key == "rule":
             self._take_rule(int(value))
         elif key in LIMIT_KEYS:
@@ -173,7 +175,7 @@ class Bridge:
 
     def _take_rule(self, rule: int) -> None:
         if rule & CARO and rule != self._rule:
-            self._notes.append(f"ERROR caro is not supported; we play {variant_of(rule)}")
+            self._notes.append(f"ERROR caro is not supported; playing {variant_of(rule)}")
         self._rule = rule
 
     def _take_time(self, key: str, milliseconds: int) -> None:
@@ -183,47 +185,47 @@ class Bridge:
             self._clock.match_ms = milliseconds
         else:
             self._clock.set_left(milliseconds)
-        self._hurry()
+        self._shorten_search()
 
-    def _hurry(self) -> None:
-        """If there is less time than there was when we began to think, stop in time."""
+    def _shorten_search(self) -> None:
+        """Stop the running search at its new deadline, if the time limit has become shorter."""
         if self._is_thinking():
             loop, task = asyncio.get_running_loop(), self._thinking
-            end = self._began + self._allowance().search
+            end = self._began + self._deadlines().search
             loop.call_at(end, lambda: loop.create_task(self._stop()) if self._thinking is task else None)
 
     def _is_thinking(self) -> bool:
         return self._thinking is not None and not self._thinking.done()
 
-    def _begun(self) -> Table:
-        if not self._table:
-            raise Wrong("no board yet; say START 15 first")
-        return self._table
+    def _started_board(self) -> GomocupBoard:
+        if not self._board:
+            raise CommandRejected("no board; send START first, such as START 15")
+        return self._board
 
     async def _begin_list(self, name: str, form: re.Pattern[str]) -> None:
-        listing = Listing(name, form, self._begun().size)
-        await self._halt()
-        self._listing = listing
+        stone_list = StoneList(name, form, self._started_board().size)
+        await self._cancel_search()
+        self._stone_list = stone_list
 
     async def _continue_list(self, line: str) -> None:
-        """Take one line of a list of stones; at DONE, do what the list is for."""
-        listing = self._listing
-        assert listing
+        """Read one line of a list of stones; at DONE, carry out the list's command."""
+        stone_list = self._stone_list
+        assert stone_list
         if line.upper() != "DONE":
-            listing.add(line)
+            stone_list.add(line)
             return
-        self._listing = None
-        if listing.wrong:
-            raise Wrong(listing.wrong)
-        if listing.name == "SWAP2BOARD":
-            self._begin_thinking(self._answer_swap2(list(listing.stones)))
+        self._stone_list = None
+        if stone_list.error:
+            raise CommandRejected(stone_list.error)
+        if stone_list.name == "SWAP2BOARD":
+            self._begin_thinking(self._answer_swap2(list(stone_list.stones)))
             return
-        self._begun().set_up(listing.stones)
-        if listing.name == "BOARD":
+        self._started_board().set_up(stone_list.stones)
+        if stone_list.name == "BOARD":
             await self._think()
 
-    async def _halt(self) -> None:
-        """Give up the search that runs, if one does."""
+    async def _cancel_search(self) -> None:
+        """Cancel the running search, if there is one."""
         if self._thinking:
             self._thinking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -231,82 +233,84 @@ class Bridge:
             self._thinking = None
 
     async def _think(self) -> None:
-        """Begin to search for a move. The answer comes by itself, or never if another command comes first."""
-        table = self._begun()
-        await self._halt()
-        if not table.nearest():
-            raise Wrong("the board is full")
-        self._begin_thinking(self._answer(table))
+        """Start a search. Its move is sent when it ends, unless another command cancels it."""
+        board = self._started_board()
+        await self._cancel_search()
+        if not board.nearest():
+            raise CommandRejected("the board is full")
+        self._begin_thinking(self._answer(board))
 
     def _begin_thinking(self, answer: Coroutine[None, None, None]) -> None:
         self._began = self._since
         self._thinking = asyncio.ensure_future(answer)
 
-    async def _answer(self, table: Table) -> None:
-        """Search, and say a move in time, whatever happens."""
-        self._tell_notes()
-        setup, allowed = table.setup(), self._allowance()
-        report = await self._ask(setup, self._began + allowed.search, self._began + allowed.answer)
-        point = table.point_of(report.move) if report else None
+    async def _answer(self, board: GomocupBoard) -> None:
+        """Search, and send a move before the deadline, whatever happens."""
+        self._say_notes()
+        position, allowed = board.position(), self._deadlines()
+        report = await self._ask(position, self._began + allowed.search, self._began + allowed.answer)
+        point = board.point_of(report.move) if report else None
         if report and point:
-            self._say(f"MESSAGE {report_words(report, setup, table)}")
-        if self._brain.trouble:
-            self._say(f"MESSAGE {one_line(self._brain.trouble)}")
-        if not point or point in table.stones():
-            self._say("MESSAGE the engine has no move; this one is not its own")
-            point = table.nearest()
+            self._say(f"MESSAGE {report_text(report, position, board)}")
+        if self._engine.trouble:
+            self._say(f"MESSAGE {one_line(self._engine.trouble)}")
+        if not point or point in board.stones():
+            self._say("MESSAGE no move from the engine; playing the empty point nearest to the centre of the stones")
+            point = board.nearest()
             assert point
-        table.put(point, OWN)
+        board.put(point, OWN)
         self._clock.spent(asyncio.get_running_loop().time() - self._began, allowed.search)
         self._say(str(point))
 
     async def _answer_swap2(self, stones: list[Point]) -> None:
-        self._tell_notes()
-        size, allowed = self._begun().size, self._allowance()
+        self._say_notes()
+        size, allowed = self._started_board().size, self._deadlines()
 
-        async def ask(setup: Setup, end: float) -> Report | None:
-            return await self._ask(setup, end, end + allowed.answer - allowed.search)
+        async def ask(position: EnginePosition, end: float) -> Report | None:
+            return await self._ask(position, end, end + allowed.answer - allowed.search)
 
         try:
             words = await swap2(stones, size, self._began + allowed.search, ask, self._random)
-        except Wrong as error:
+        except CommandRejected as error:
             words = f"ERROR {error}"
-        if self._brain.trouble:
-            self._say(f"MESSAGE {one_line(self._brain.trouble)}")
+        if self._engine.trouble:
+            self._say(f"MESSAGE {one_line(self._engine.trouble)}")
         self._clock.spent(asyncio.get_running_loop().time() - self._began)
         self._say(words)
 
-    async def _ask(self, setup: Setup, end: float, late: float) -> Report | None:
-        """The last report of a search that ends at `end`, or what there is of it when it is late."""
-        diary = Diary(setup, self._begun(), self._say)
+    async def _ask(self, position: EnginePosition, end: float, late: float) -> Report | None:
+        """The last report of a search with the deadline `end`, or the latest one at `late`."""
+        printer = SearchPrinter(position, self._started_board(), self._say)
         try:
-            await self._brain.search(self._question(setup), end, late, diary.note)
+            await self._engine.search(self._query(position), end, late, printer.add)
         except TimeoutError:
-            self._brain.trouble = self._brain.trouble or "the engine is late"
-        except Exception as error:  # a move is owed, whatever happens
-            self._brain.trouble = str(error) or type(error).__name__
-        diary.close()
-        return diary.latest
+            self._engine.trouble = self._engine.trouble or "the engine is late"
+        except Exception as error:  # a move must be sent in any case
+            self._engine.trouble = str(error) or type(error).__name__
+        printer.close()
+        return printer.latest
 
-    def _question(self, setup: Setup) -> Question:
+    def _query(self, position: EnginePosition) -> SearchQuery:
         nodes, depth = self._limits.get("nodes"), self._limits.get("depth")
-        depth = min(depth, MOST_DEPTH) if depth else None
-        return Question(setup, variant_of(self._rule), {**self._managed(), **self._options}, nodes or None, depth)
+        depth = min(depth, MAX_DEPTH) if depth else None
+        return SearchQuery(
+            position, variant_of(self._rule), {**self._manager_options(), **self._options}, nodes or None, depth
+        )
 
-    def _managed(self) -> dict[str, str]:
-        """Options of the engine that follow from what the manager said."""
-        managed, known = {}, self._brain.known
+    def _manager_options(self) -> dict[str, str]:
+        """Engine options that follow from the manager's limits."""
+        managed, known = {}, self._engine.known
         if (threads := self._limits.get("threads")) and "threads" in known:
             managed["threads"] = str(min(threads, round(known["threads"].maximum)))
         if (limit := self._limits.get("memory")) and "memory" in known:
             most, least = int(known["memory"].default_value), round(known["memory"].minimum)
-            managed["memory"] = str(max(least, min(most, (limit >> 20) - OTHER_MEGABYTES)))
+            managed["memory"] = str(max(least, min(most, (limit >> 20) - DAEMON_MEGABYTES)))
         return managed
 
-    def _allowance(self) -> Allowance:
-        return self._clock.allowance(self._begun().own_count())
+    def _deadlines(self) -> MoveDeadlines:
+        return self._clock.deadlines(self._started_board().own_count())
 
-    def _tell_notes(self) -> None:
+    def _say_notes(self) -> None:
         notes, self._notes = self._notes, []
         for note in notes:
             self._say(note)

@@ -1,4 +1,4 @@
-"""`plyd gomocup`: the Gomocup protocol, by which Gomoku managers and GUIs run an engine, on stdin and stdout."""
+"""`plyd gomocup`: the Gomocup protocol, with which Gomoku managers and GUIs run an engine, on stdin and stdout."""
 
 import asyncio
 import io
@@ -11,29 +11,30 @@ from collections.abc import Callable
 import click
 
 MOVE_MS = 5000
-LONGEST_LINE = 1 << 16
-GRACE_SECONDS = 0.1  # for what was said before END to be answered, if it can be at once
+MAX_LINE_BYTES = 1 << 16
+GRACE_SECONDS = 0.1  # for answers to commands that arrived before END
 
 
 @click.command(short_help="Play Gomoku for a manager or a GUI, by the Gomocup protocol.")
-@click.option("--connect", metavar="ADDRESS", help="Use the daemon at HOST:PORT or unix:PATH, not one of our own.")
+@click.option("--connect", metavar="ADDRESS", help="Daemon at HOST:PORT or unix:PATH.  [default: start a private one]")
 @click.option(
     "--move-time",
     type=click.IntRange(0),
     metavar="MS",
     default=MOVE_MS,
     show_default=True,
-    help="A move's limit where the manager says none.",
+    help="Time per move if the manager sets no limit.",
 )
-@click.option("--option", "option", multiple=True, metavar="NAME=VALUE", help="Set an engine's option; repeatable.")
+@click.option("--option", "option", multiple=True, metavar="NAME=VALUE", help="Set an engine option. Repeatable.")
 def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> None:
-    """Play Gomoku for a manager who writes commands on stdin and reads answers on stdout, until END or end of file.
+    """Play Gomoku for a manager that sends commands on stdin and reads answers from stdout, until END or end of file.
 
-    Also installed as `pbrain-plyd`, since managers look for that name. Give them that file as the engine: it needs no
-    arguments. Boards from 5x5 to 20x20, freestyle (INFO rule 0), exactly five (INFO rule 1), renju (INFO rule 4).
+    Also installed as `pbrain-plyd`, the kind of name that managers look for. Give the manager that file as the engine;
+    it needs no arguments. Supports boards from 5x5 to 20x20 with the rules freestyle (INFO rule 0), exactly five (INFO
+    rule 1) and renju (INFO rule 4).
 
-    Without --connect a private daemon is started, and stopped at the end. START is answered once the engine is ready:
-    after a second or two, but the very first time kernels compile, which takes longer than some managers wait. Run
+    Without --connect a private daemon is started, and stopped at the end. START is answered when the engine is ready,
+    after a second or two. The very first start compiles kernels, which takes longer than some managers wait: run
     `plyd warm gomoku` once before.
 
     \b
@@ -52,7 +53,7 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> Non
         -boardsize 15 -rule 0 -games 40
     plyd gomocup --connect 127.0.0.1:25844 --option threads=2
 
-    docs/gomocup.md has every command, and how time is spent.
+    docs/gomocup.md describes every command and the use of time.
     """
     options = options_of(option)
     if connect == "":
@@ -69,12 +70,12 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> Non
 
 def main() -> None:
     """The program `pbrain-plyd`."""
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what its core would print, our messages say
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our messages say what gRPC's core would print
     gomocup(prog_name="pbrain-plyd")
 
 
 def options_of(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Options by their names, from NAME=VALUE."""
+    """Options by name, from NAME=VALUE texts."""
     options = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -85,10 +86,10 @@ def options_of(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> None:
-    """Obey the manager until END, end of file, or until nobody reads what we say."""
-    from plyd.clients.gomocup.bridge import Bridge
-    from plyd.clients.gomocup.engine import GAME, Brain
-    from plyd.clients.library.locate import Elsewhere, Home
+    """Serve the manager until END, end of file, or until it closes our stdout."""
+    from plyd.clients.gomocup.bridge import GomocupBridge
+    from plyd.clients.gomocup.engine import GAME, GomocupEngine
+    from plyd.clients.library.locate import ExistingDaemon, RestartingDaemon
 
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     lines: asyncio.Queue[tuple[str, float] | None] = asyncio.Queue()
@@ -99,44 +100,46 @@ async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> N
         except OSError:
             over.set()
 
-    def hear(line: bytes | None) -> None:
+    def receive(line: bytes | None) -> None:
         text = line.decode("ascii", "replace").strip() if line is not None else "END"
         is_over = text.upper() == "END"
         loop.call_soon_threadsafe(lines.put_nowait, None if is_over else (text, time.monotonic()))
         if is_over:
             loop.call_soon_threadsafe(over.set)
 
-    async def obey_all(bridge: Bridge) -> None:
-        while heard := await lines.get():
+    async def handle_lines(bridge: GomocupBridge) -> None:
+        while received := await lines.get():
             try:
-                await bridge.obey(*heard)
-            except Exception as error:  # a fault of ours; the game goes on
+                await bridge.handle_line(*received)
+            except Exception as error:  # a bug here must not end the game
                 say(f"ERROR {type(error).__name__}: {str(error)!a}")
 
-    bridge = Bridge(Brain(Elsewhere(connect) if connect is not None else Home(GAME)), say, move_ms, options)
-    threading.Thread(target=listen, args=(hear,), daemon=True).start()
-    obeying = asyncio.ensure_future(obey_all(bridge))
-    await asyncio.wait({obeying, asyncio.ensure_future(over.wait())}, return_when=asyncio.FIRST_COMPLETED)
-    await asyncio.wait({obeying}, timeout=GRACE_SECONDS)
-    obeying.cancel()
+    bridge = GomocupBridge(
+        GomocupEngine(ExistingDaemon(connect) if connect is not None else RestartingDaemon(GAME)), say, move_ms, options
+    )
+    threading.Thread(target=read_lines, args=(receive,), daemon=True).start()
+    handling = asyncio.ensure_future(handle_lines(bridge))
+    await asyncio.wait({handling, asyncio.ensure_future(over.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({handling}, timeout=GRACE_SECONDS)
+    handling.cancel()
     await bridge.close()
 
 
-def listen(hear: Callable[[bytes | None], None]) -> None:
-    """Hand on the lines of stdin as they come, and None at its end. Reads past Python's buffer, which has a lock."""
+def read_lines(receive: Callable[[bytes | None], None]) -> None:
+    """Pass on the lines of stdin, and None at its end. Bypasses Python's buffer, whose lock would delay the exit."""
     rest = b""
     try:
-        while data := os.read(0, LONGEST_LINE):
+        while data := os.read(0, MAX_LINE_BYTES):
             *whole, rest = (rest + data).split(b"\n")
             for line in whole:
-                hear(line)
-            rest = rest[:LONGEST_LINE]
+                receive(line)
+            rest = rest[:MAX_LINE_BYTES]
     except OSError:
         pass
-    hear(rest)
-    hear(None)
+    receive(rest)
+    receive(None)
 
 
 def leave(status: int) -> None:
-    """Exit at once: no thread of ours has anything left to do, and a manager waits for us."""
+    """Exit immediately: no thread has work left, and the manager is waiting."""
     os._exit(status)

@@ -1,152 +1,152 @@
-"""The engine behind a Gomocup bridge: where its daemon is, and one game that follows the manager's."""
+"""The engine behind a Gomocup bridge: the connection to its daemon, and one stream that follows the manager's game."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from plyd.clients.gomocup.board import Setup
-from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, told_apart
+from plyd.clients.gomocup.board import EnginePosition
+from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, cancelled_call
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, PlydError, TimedOut, Unavailable
-from plyd.clients.library.locate import LEAVE_SECONDS, Place
-from plyd.clients.library.requests import Position, Report, Retry, Thinking
+from plyd.clients.library.locate import LEAVE_SECONDS, DaemonSource
+from plyd.clients.library.requests import LimitArgs, Position, Report, Retry
 from plyd.v1 import engine_pb2
 
 GAME = "gomoku"
-ANSWER_SECONDS = 5.0  # for a daemon to say who it is
-CONNECT_SECONDS = 5.0  # for a daemon somewhere else to be there at all
-WARM_UP_SECONDS = 0.05  # of searching before the first game: a daemon's first search begins slowly
-SETTLE_SECONDS = 0.05  # for a search that was late, when the next one wants to begin
-FIRST_DELAY_SECONDS, MOST_DELAY_SECONDS = 0.02, 1.0  # before a daemon is asked again
-PASSING = (Unavailable, Overloaded, TimedOut, DaemonFault, Cancelled)  # errors that may not come again
+ANSWER_SECONDS = 5.0  # timeout of Describe
+CONNECT_SECONDS = 5.0  # retries of the first connection
+WARM_UP_SECONDS = 0.05  # search before the first game, because a daemon's first search starts slowly
+SETTLE_SECONDS = 0.05  # a late search may still end within this time before the next one starts
+FIRST_DELAY_SECONDS, MAX_DELAY_SECONDS = 0.02, 1.0  # between retries
+TRANSIENT = (Unavailable, Overloaded, TimedOut, DaemonFault, Cancelled)  # errors worth a retry
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What the engine is asked: a position, the rules, its options, and limits other than time."""
+class SearchQuery:
+    """Arguments of a search: position, variant, engine options, and limits other than time."""
 
-    setup: Setup
+    position: EnginePosition
     variant: str
     options: Mapping[str, str] = field(default_factory=dict)
     nodes: int | None = None
     depth: int | None = None
 
 
-class Brain:
-    """Asks the engine, over one stream for as long as that lasts, so that it keeps what it found out."""
+class GomocupEngine:
+    """Searches over one stream as long as it lasts, so that the engine keeps its tree between moves."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: DaemonSource) -> None:
         self.known: dict[str, engine_pb2.Option] = {}  # options of the engine
-        self.trouble = ""  # that the last search had with its daemon
+        self.trouble = ""  # the last search's problem with its daemon
         self._place = place
         self._client: AsyncEngineClient | None = None
         self._game: AsyncGame | None = None
-        self._asked: Question | None = None  # what the stream's game stands at
-        self._search: asyncio.Task[None] | None = None  # the last one, which may still run
+        self._asked: SearchQuery | None = None  # the query whose position the stream has now
+        self._search: asyncio.Task[None] | None = None  # the last search, which may still run
         self._is_stopped = False
 
     async def ready(self, options: Mapping[str, str]) -> None:
-        """Return once the engine is there and takes the options; raise what it says if not."""
+        """Return when the engine is ready and has accepted the options; raise its error otherwise."""
         await self._settle()
         retry = Retry(CONNECT_SECONDS)
         while True:
             try:
                 is_new = self._client is None
-                game = await self._follow(Question(Setup("", ()), "", options))
+                game = await self._follow(SearchQuery(EnginePosition("", ()), "", options))
                 if is_new:
                     await game.best(seconds=WARM_UP_SECONDS)
                 return
             except PlydError as error:
-                self._drop(error)
+                self._drop_stream(error)
                 await asyncio.sleep(retry.delay_after(error))
 
-    async def search(self, question: Question, end: float, late: float, told: Callable[[Report], None]) -> None:
-        """Search until `end` by the loop's clock; `told` gets the reports, of which the last is final.
+    async def search(self, query: SearchQuery, end: float, late: float, on_report: Callable[[Report], None]) -> None:
+        """Search until `end` by the loop's clock; `on_report` gets the reports, of which the last is final.
 
-        A daemon that is away or overloaded is waited for, and one that fails asked once more; TimeoutError at `late`.
+        Retries while the daemon is unavailable or overloaded, and once after a fault. Raises TimeoutError at `late`.
         """
         await self._settle()
         self.trouble, self._is_stopped = "", False
-        self._search = search = asyncio.ensure_future(self._persist(question, end, told))
+        self._search = search = asyncio.ensure_future(self._search_with_retries(query, end, on_report))
         try:
             done, _ = await asyncio.wait({search}, timeout=late - asyncio.get_running_loop().time())
         except asyncio.CancelledError:
-            await self._give_up()
+            await self._cancel()
             raise
         if not done:
-            await self.stop()  # it may still end well, and what it found out serves for the next move
+            await self.stop()  # it may still end, and its tree is kept for the next move
             raise TimeoutError
         search.result()
 
-    async def _persist(self, question: Question, end: float, told: Callable[[Report], None]) -> None:
+    async def _search_with_retries(self, query: SearchQuery, end: float, on_report: Callable[[Report], None]) -> None:
         faults, delay = 0, FIRST_DELAY_SECONDS
         while True:
             try:
-                game = await self._follow(question)
+                game = await self._follow(query)
                 left = 0.0 if self._is_stopped else max(end - asyncio.get_running_loop().time(), 0.0)
-                thinking: Thinking = {"seconds": left, "nodes": question.nodes, "depth": question.depth}
+                thinking: LimitArgs = {"seconds": left, "nodes": query.nodes, "depth": query.depth}
                 async for report in game.go(**thinking):
-                    told(report)
+                    on_report(report)
                 return
             except PlydError as error:
-                self._drop(error)
+                self._drop_stream(error)
                 self.trouble = str(error)
                 faults += isinstance(error, DaemonFault)
-                if faults > 1 or not isinstance(error, PASSING):
+                if faults > 1 or not isinstance(error, TRANSIENT):
                     raise
                 await asyncio.sleep(delay)
-                delay = min(delay * 2, MOST_DELAY_SECONDS)
+                delay = min(delay * 2, MAX_DELAY_SECONDS)
 
     async def _settle(self) -> None:
-        """See a search off that was late; if it does not end now either, its stream is given up."""
+        """Wait briefly for a late search; cancel it, and close its stream, if it still runs."""
         if self._search and not self._search.done():
             await asyncio.wait({self._search}, timeout=SETTLE_SECONDS)
-        await self._give_up()
+        await self._cancel()
 
-    async def _give_up(self) -> None:
-        """End the search that runs, if one does, and its stream with it: gRPC ends one whose reader is cancelled."""
+    async def _cancel(self) -> None:
+        """Cancel the running search, if there is one, and close its stream: gRPC ends a stream with its reader."""
         search, self._search = self._search, None
         if search and not search.done():
             search.cancel()
             await asyncio.wait({search})
-            self._hang_up()
+            self._close_stream()
         elif search and not search.cancelled():
-            search.exception()  # nobody else may have asked
+            search.exception()  # retrieved, so that asyncio does not log it
 
     async def stop(self) -> None:
-        """Ask the search that runs to end; its final report comes as ever."""
+        """Stop the running search; its final report still arrives."""
         self._is_stopped = True
         if self._game and self._asked:
-            with contextlib.suppress(Cancelled), told_apart():  # two words at once end a stream; the search asks again
+            with contextlib.suppress(Cancelled), cancelled_call():  # concurrent writes end a stream; the search retries
                 await self._game.stop()
 
     async def close(self) -> None:
-        """Hang up, and let a daemon of our own go."""
-        await self._give_up()
-        self._hang_up()
+        """Disconnect, and stop a private daemon."""
+        await self._cancel()
+        self._close_stream()
         if self._client:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LEAVE_SECONDS / 2):
                     await self._client.close()
         self._place.close()
 
-    async def _follow(self, question: Question) -> AsyncGame:
-        """The stream's game, brought to a position: by its moves if it is the same game, or else anew."""
+    async def _follow(self, query: SearchQuery) -> AsyncGame:
+        """The stream at the query's position: by moves if it continues the same game, otherwise a new stream."""
         client = await self._connect()
         game, asked = self._game, self._asked
-        self._asked = None  # nobody knows, until we are there
-        if game and asked and is_same_game(asked, question):
-            kept = common(asked.setup.moves, question.setup.moves)
-            if kept < len(asked.setup.moves):
-                await game.take_back(len(asked.setup.moves) - kept)
-            if kept < len(question.setup.moves):
-                await game.moves(*question.setup.moves[kept:])
+        self._asked = None  # unknown until all moves are sent
+        if game and asked and is_continuation(asked, query):
+            kept = common_moves(asked.position.moves, query.position.moves)
+            if kept < len(asked.position.moves):
+                await game.take_back(len(asked.position.moves) - kept)
+            if kept < len(query.position.moves):
+                await game.moves(*query.position.moves[kept:])
         else:
-            self._hang_up()
-            start, moves = question.setup
-            position = Position(game=GAME, variant=question.variant, start=start, moves=moves)
-            self._game = game = await client.play(position, **question.options)
-        self._asked = question
+            self._close_stream()
+            start, moves = query.position
+            position = Position(game=GAME, variant=query.variant, start=start, moves=moves)
+            self._game = game = await client.play(position, **query.options)
+        self._asked = query
         return game
 
     async def _connect(self) -> AsyncEngineClient:
@@ -157,24 +157,24 @@ class Brain:
             self._client = client
         return self._client
 
-    def _drop(self, error: PlydError) -> None:
-        """Forget a stream that failed, and its daemon with it if that is gone."""
-        self._hang_up()
+    def _drop_stream(self, error: PlydError) -> None:
+        """Close a stream that failed, and disconnect if its daemon is unavailable."""
+        self._close_stream()
         if isinstance(error, Unavailable):
             self._client = None
             self._place.lost()
 
-    def _hang_up(self) -> None:
+    def _close_stream(self) -> None:
         if self._game:
             self._game.close()
         self._game = self._asked = None
 
 
-def is_same_game(one: Question, other: Question) -> bool:
-    """Whether moves lead from one question to another."""
-    return (one.setup.start, one.variant, one.options) == (other.setup.start, other.variant, other.options)
+def is_continuation(one: SearchQuery, other: SearchQuery) -> bool:
+    """Whether two queries belong to the same game: same start, variant and options."""
+    return (one.position.start, one.variant, one.options) == (other.position.start, other.variant, other.options)
 
 
-def common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many moves two games have in common."""
+def common_moves(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """Number of moves that two games have in common from their start."""
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

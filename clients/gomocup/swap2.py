@@ -1,17 +1,17 @@
-"""The opening stage of swap2: three stones to put, or sides to choose, by what the engine thinks of them."""
+"""The swap2 opening: placing three stones, or choosing a side, by the engine's evaluation."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple
 
-from plyd.clients.gomocup.board import Point, Setup, Table, Wrong
-from plyd.clients.gomocup.text import chance
+from plyd.clients.gomocup.board import CommandRejected, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.text import win_probability
 from plyd.clients.library.requests import Report
 
-Ask = Callable[[Setup, float], Awaitable[Report | None]]  # a position, and when by the loop's clock to be back
+Ask = Callable[[EnginePosition, float], Awaitable[Report | None]]  # position, and deadline by the loop's clock
 SWAP = "SWAP"
-OPENINGS = (  # black, white, black, by column and row from the middle
+OPENINGS = (  # black, white, black: offsets of column and row from the centre
     ((-2, -2), (2, 2), (2, -1)),
     ((0, 0), (1, 1), (-2, 1)),
     ((0, 0), (2, 0), (-2, 2)),
@@ -24,63 +24,63 @@ OPENINGS = (  # black, white, black, by column and row from the middle
 async def swap2(stones: list[Point], size: int, end: float, ask: Ask, random: Random) -> str:
     """The answer to SWAP2BOARD: three stones, one stone, or SWAP."""
     if len(stones) not in (0, 3, 5):
-        raise Wrong(f"{len(stones)} stones; SWAP2BOARD has 0, 3 or 5")
-    return await (choose(stones, size, end, ask) if stones else open_up(size, end, ask, random))
+        raise CommandRejected(f"{len(stones)} stones; SWAP2BOARD takes 0, 3 or 5")
+    return await (choose_side(stones, size, end, ask) if stones else choose_opening(size, end, ask, random))
 
 
-async def choose(stones: list[Point], size: int, end: float, ask: Ask) -> str:
-    """Go on with white if white is no worse off, or else SWAP.
+async def choose_side(stones: list[Point], size: int, end: float, ask: Ask) -> str:
+    """White's move if white is not worse than black, otherwise SWAP.
 
-    To put two stones and leave the choice to the opponent is never better: after it we have the worse side.
+    Placing two stones and leaving the choice to the opponent is never better: the opponent takes the better side.
     """
-    table = table_of(stones, size)
-    view = await look(setup_of(table, stones), end, ask)
-    if view and view.chance < 0.5:
+    board = board_of(stones, size)
+    found = await evaluate(position_of(board, stones), end, ask)
+    if found and found.win_probability < 0.5:
         return SWAP
-    point = table.point_of(view.move) if view else None
-    return str(point or table.nearest())
+    point = board.point_of(found.move) if found else None
+    return str(point or board.nearest())
 
 
-async def open_up(size: int, end: float, ask: Ask, random: Random) -> str:
-    """The most even one of some openings, turned about at random."""
+async def choose_opening(size: int, end: float, ask: Ask, random: Random) -> str:
+    """The most balanced opening of OPENINGS, in a random orientation."""
     loop = asyncio.get_running_loop()
     best, least = "", 1.0
     turn = random.randrange(8)
     for number, opening in enumerate(OPENINGS):
         stones = [turned(offset, size, turn) for offset in opening]
         until = loop.time() + (end - loop.time()) / (len(OPENINGS) - number)
-        view = await look(setup_of(table_of(stones, size), stones), until, ask)
-        unevenness = abs(view.chance - 0.5) if view else 0.5
-        if not best or unevenness < least:
-            best, least = " ".join(map(str, stones)), unevenness
+        found = await evaluate(position_of(board_of(stones, size), stones), until, ask)
+        imbalance = abs(found.win_probability - 0.5) if found else 0.5
+        if not best or imbalance < least:
+            best, least = " ".join(map(str, stones)), imbalance
     return best
 
 
-class View(NamedTuple):
-    """What the engine thinks of white, who is to move."""
+class WhiteEvaluation(NamedTuple):
+    """White's win probability, with white to move, and white's best move."""
 
-    chance: float
+    win_probability: float
     move: str
 
 
-async def look(setup: Setup, end: float, ask: Ask) -> View | None:
-    """What the engine thinks of white before and after white's best move.
+async def evaluate(position: EnginePosition, end: float, ask: Ask) -> WhiteEvaluation | None:
+    """White's win probability: the mean of the searches before and after white's best move.
 
-    The mean of both: an engine that thinks too well of whoever is to move, or too little, does so both times.
+    An engine that overrates or underrates the side to move does so in both searches, so the mean cancels that bias.
     """
     now = asyncio.get_running_loop().time()
-    before = await ask(setup, now + (end - now) / 2)
+    before = await ask(position, now + (end - now) / 2)
     if not before:
         return None
-    white = chance(before, setup)
-    later = Setup(setup.start, (*setup.moves, before.move))
+    white = win_probability(before, position)
+    later = EnginePosition(position.start, (*position.moves, before.move))
     is_proven = before.score.WhichOneof("value") == "proven"
     after = None if is_proven else await ask(later, end)
-    return View((white + 1 - chance(after, later)) / 2 if after else white, before.move)
+    return WhiteEvaluation((white + 1 - win_probability(after, later)) / 2 if after else white, before.move)
 
 
 def turned(offset: tuple[int, int], size: int, turn: int) -> Point:
-    """A point by its offset from the middle, after one of the eight symmetries."""
+    """The point at an offset from the centre, after one of the eight symmetries."""
     x, y = offset
     if turn & 1:
         x = -x
@@ -91,14 +91,14 @@ def turned(offset: tuple[int, int], size: int, turn: int) -> Point:
     return Point(size // 2 + x, size // 2 + y)
 
 
-def table_of(stones: list[Point], size: int) -> Table:
-    """A table with stones that were put in turn."""
-    table = Table(size)
+def board_of(stones: list[Point], size: int) -> GomocupBoard:
+    """A board with stones placed by the two sides in turn."""
+    board = GomocupBoard(size)
     for number, point in enumerate(stones):
-        table.put(point, number % 2 + 1)
-    return table
+        board.put(point, number % 2 + 1)
+    return board
 
 
-def setup_of(table: Table, stones: list[Point]) -> Setup:
-    """The position after these moves on an empty board."""
-    return Setup(f"{table.size}x{table.size}", tuple(map(table.move_to, stones)))
+def position_of(board: GomocupBoard, stones: list[Point]) -> EnginePosition:
+    """The engine's position after these moves on an empty board."""
+    return EnginePosition(f"{board.size}x{board.size}", tuple(map(board.move_to, stones)))

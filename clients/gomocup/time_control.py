@@ -1,65 +1,69 @@
-"""How long to think about a move, from what a Gomocup manager says about time. Reads no clock itself."""
+"""Deadlines of a move from the time limits of a Gomocup manager. Does not read the system clock.
+
+The engine gets a plain time per move; what is specific to Gomocup is here: limits in milliseconds that may arrive at
+any time, "as fast as possible", a match time without an increment, and an answer that must be sent before the limit.
+"""
 
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-FAST_MS = 80  # "as fast as possible"
-UNLIMITED_MS = 2_147_483_647  # the manager's word for no limit
-LEAST_RESERVE_MS, MOST_RESERVE_MS = 40, 200  # for the way to the daemon and back, and for a machine that has a bad day
-RESERVE_SHARE = 1 / 20
-LAG_SHARE = 3  # times the delay that answers had, for the next one: grows until an answer comes within its time
-MOST_LAG_MS, LAG_KEPT = 200, 0.7  # of one delay; and how much of it is still expected a move later
-LEAST_WAIT_MS = 10  # for a search that has ended to be heard of; shorter limits than two of these may be overstepped
-GAME_MOVES = 20  # ours in a game of ordinary length
-LEAST_MOVES = 8  # that still may come, however long the game is
+FAST_MS = 80  # time per move for "as fast as possible"
+UNLIMITED_MS = 2_147_483_647  # the protocol's value for no limit
+MIN_RESERVE_MS, MAX_RESERVE_MS = 40, 200  # kept for communication with the daemon and for a slow machine
+RESERVE_SHARE = 1 / 20  # of the limit
+LAG_FACTOR = 3  # reserve = this times the measured lag, so the reserve grows until an answer is in time
+MAX_LAG_MS, LAG_DECAY = 200, 0.7  # most that one answer adds, and the share of a lag that is kept per move
+MIN_WAIT_MS = 10  # for the final report to arrive; limits shorter than twice this may be exceeded
+EXPECTED_MOVES = 20  # of ours in an average game
+MIN_MOVES_LEFT = 8  # assumed to follow, however long the game is
 
 
-class Allowance(NamedTuple):
-    """Seconds from the command's arrival."""
+class MoveDeadlines(NamedTuple):
+    """Seconds from the arrival of the command."""
 
-    search: float  # when the search is to end
-    answer: float  # when we answer, with or without the search
+    search: float  # the search ends
+    answer: float  # the move is sent, whether the search has ended or not
 
 
 @dataclass(slots=True)
-class Clock:
-    """What is known of the time, in milliseconds."""
+class GomocupClock:
+    """The manager's time limits and the time used so far, in milliseconds."""
 
-    default_ms: int  # a move, if the manager says nothing
-    turn_ms: int | None = None  # 0: as fast as possible
-    match_ms: int | None = None  # 0: no limit
-    left_ms: int | None = None  # of the match, when it was last told
-    spent_ms: int = 0  # since then, or since the match began
-    lag_ms: float = 0.0  # how long after the end of a search an answer is out, at worst, of late
+    default_ms: int  # per move, if the manager sets no limit
+    turn_ms: int | None = None  # per move; 0: as fast as possible
+    match_ms: int | None = None  # per game; 0: no limit
+    left_ms: int | None = None  # remaining for the game, when the manager last sent it
+    spent_ms: int = 0  # since then, or since the game began
+    lag_ms: float = 0.0  # recent worst delay between the end of a search and its answer
 
     def restart(self) -> None:
         """A new game begins."""
         self.left_ms, self.spent_ms = None, 0
 
     def set_left(self, left_ms: int) -> None:
-        """So much is left of the match."""
+        """Set the time that remains for the game."""
         self.left_ms, self.spent_ms = left_ms, 0
 
     def spent(self, seconds: float, search: float = math.inf) -> None:
-        """We took so long for a move; its search was to end after `search` seconds."""
+        """Deduct the time of a move whose search had a deadline of `search` seconds, and measure the lag."""
         self.spent_ms += round(seconds * 1000)
-        lag = min((seconds - search) * 1000, MOST_LAG_MS)  # negative if the search ended early: that says nothing
-        self.lag_ms = max(lag, self.lag_ms * (LAG_KEPT if lag > 0 else 1))
+        lag = min((seconds - search) * 1000, MAX_LAG_MS)  # negative if the search ended early: no measurement
+        self.lag_ms = max(lag, self.lag_ms * (LAG_DECAY if lag > 0 else 1))
 
-    def allowance(self, own_moves: int) -> Allowance:
-        """How long this move may take, after so many of ours."""
+    def deadlines(self, own_moves: int) -> MoveDeadlines:
+        """The deadlines of our next move, after `own_moves` of ours."""
         turn = self.default_ms if self.turn_ms is None else self.turn_ms
         left = self.left_ms if self.left_ms is not None else self.match_ms or UNLIMITED_MS
         left -= self.spent_ms if left < UNLIMITED_MS else 0
-        return allowance(min(turn, UNLIMITED_MS) if turn > 0 else FAST_MS, left, own_moves, self.lag_ms)
+        return move_deadlines(min(turn, UNLIMITED_MS) if turn > 0 else FAST_MS, left, own_moves, self.lag_ms)
 
 
-def allowance(turn_ms: int, left_ms: int, own_moves: int, lag_ms: float = 0.0) -> Allowance:
-    """What to spend of a move's limit, and of what is left for the game: 5% of that at first, an eighth at most."""
+def move_deadlines(turn_ms: int, left_ms: int, own_moves: int, lag_ms: float = 0.0) -> MoveDeadlines:
+    """Deadlines from the limit of a move and the time left for the game, of which a move gets 5% to 12.5%."""
     limit = max(min(turn_ms, left_ms), 0)
-    reserve = min(limit / 2, max(LEAST_RESERVE_MS, min(limit * RESERVE_SHARE, MOST_RESERVE_MS), LAG_SHARE * lag_ms))
-    share = max(left_ms, 0) / max(LEAST_MOVES, GAME_MOVES - own_moves) if left_ms < UNLIMITED_MS else math.inf
+    reserve = min(limit / 2, max(MIN_RESERVE_MS, min(limit * RESERVE_SHARE, MAX_RESERVE_MS), LAG_FACTOR * lag_ms))
+    share = max(left_ms, 0) / max(MIN_MOVES_LEFT, EXPECTED_MOVES - own_moves) if left_ms < UNLIMITED_MS else math.inf
     search = min(limit - reserve, share)
-    answer = max(limit - reserve / 2, search + LEAST_WAIT_MS)
-    return Allowance(search / 1000, answer / 1000)
+    answer = max(limit - reserve / 2, search + MIN_WAIT_MS)
+    return MoveDeadlines(search / 1000, answer / 1000)

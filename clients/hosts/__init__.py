@@ -1,0 +1,7 @@
+"""Bridges to hosts that run players:
+
+arena2584   `plyd arena`, for a referee of 2584 on stdin and stdout
+kaggle/     an agent for Kaggle's ConnectX
+course/     a C library for the course's Connect Four judge (`make course`)
+node/       a client in JavaScript, with the stock gRPC packages
+"""

@@ -1,4 +1,4 @@
-"""`plyd arena`: the line protocol by which a referee drives players and environments of 2584."""
+"""`plyd arena`: a line protocol through which a referee drives players and environments of 2584."""
 
 import contextlib
 import io
@@ -10,15 +10,16 @@ from typing import Any, TextIO
 
 import click
 
-from plyd.clients.formats.rec2584 import DROPPED, SLIDES, IllegalAction, Replay
+from plyd.clients.cli import CONNECT
+from plyd.clients.formats.tile_replay import DROPPED, SLIDES, IllegalAction, Replay
 
 GAME = "2584"
-VARIANTS = {"hard": {1: 0.75, 3: 0.25}, "classic": {1: 0.9, 2: 0.1}}  # odds of each index
-FIRST_SECONDS = 1.0  # for a daemon to be there at all
-AGAIN_SECONDS = 30.0  # for one that was there to come back
-LATE_SECONDS = 5.0  # the same in a match, where somebody waits for our move
-LONGEST_QUOTE = 80  # characters of a line that is told on stderr
-NO_MOVE = "ffffffff"  # what the course's own programs answer when they have none
+VARIANTS = {"hard": {1: 0.75, 3: 0.25}, "classic": {1: 0.9, 2: 0.1}}  # probability of each tile index
+FIRST_SECONDS = 1.0  # to reach a daemon for the first time
+AGAIN_SECONDS = 30.0  # to wait for a daemon that was lost
+LATE_SECONDS = 5.0  # the same during a match, where the referee waits for our move
+LONGEST_QUOTE = 80  # characters of a line in an error message
+NO_MOVE = "ffffffff"  # the answer of the course's own programs when there is no move
 COMMANDS = {
     "open": re.compile(r"match (\S+) open ([^\s:]+):([^\s:]+)"),
     "take": re.compile(r"match (\S+) (play|evil) take turn(?: ?, ?drop (\d{1,3}))?"),
@@ -28,21 +29,27 @@ COMMANDS = {
 
 
 @click.command(short_help="Play 2584 for a referee, line by line.")
-@click.option("--name", default="plyd", show_default=True, help="Who we are among the names of a match.")
-@click.option("--depth", type=click.IntRange(1), help="Look so many moves ahead.")
-@click.option("--move-time", type=click.IntRange(1), metavar="MS", help="Think so long about a move.  [default: 10]")
-@click.option("--variant", type=click.Choice(list(VARIANTS)), default="hard", show_default=True, help="Odds.")
-@click.option("--connect", metavar="ADDRESS", help="Use the daemon at HOST:PORT or unix:PATH, not one of our own.")
+@click.option("--name", default="plyd", show_default=True, help="Our name in the names of a match.")
+@click.option("--depth", type=click.IntRange(1), help="Search depth in moves, instead of a time per move.")
+@click.option("--move-time", type=click.IntRange(1), metavar="MS", help="Time per move in milliseconds. Default: 10.")
+@click.option(
+    "--variant", type=click.Choice(list(VARIANTS)), default="hard", show_default=True, help="Odds of the tiles."
+)
+@click.option(
+    "--connect",
+    metavar="ADDRESS",
+    help=CONNECT,
+)
 def arena(name: str, depth: int | None, move_time: int | None, variant: str, connect: str | None) -> None:
-    """Play matches of 2584 for a referee who writes on stdin and reads on stdout, until end of file.
+    """Play matches of 2584 for a referee that writes to stdin and reads stdout, until end of file.
 
-    We slide as PLAY, drop tiles as EVIL, or both: whichever bears our --name when the match is opened. Any number of
-    matches may go on at once. A move is an opcode in hex: a slide is 0 up, 1 right, 2 down, 3 left, a drop is 16 *
-    index + cell. The referee repeats every move, ours too, and the board follows what it says; one who does not repeat
-    ours is understood as well.
+    A match has two roles: "play" slides, "evil" drops tiles. We take the roles that have our --name when the match is
+    opened. Any number of matches may run at a time. A move is a hexadecimal opcode: a slide is 0 up, 1 right, 2 down, 3
+    left; a drop is 16 * index + cell. The referee repeats every move, including ours; a referee that does not repeat
+    our moves works too.
 
-    A line that makes no sense is told on stderr and passed over. Without --connect a private daemon is started, and
-    stopped at the end.
+    An invalid line is reported on stderr and ignored. Without --connect, a private daemon is started, which
+    loads 2.4 GB of weights, and stopped at the end.
 
     \b
     in                                  out
@@ -55,24 +62,24 @@ def arena(name: str, depth: int | None, move_time: int | None, variant: str, con
     match 7 close plyd
     """
     from plyd.clients.library.client import EngineClient
-    from plyd.clients.library.embedded import PrivateDaemon
+    from plyd.clients.library.embedded import EmbeddedDaemon
     from plyd.clients.library.errors import PlydError
 
     if depth and move_time:
         raise click.UsageError("--depth and --move-time exclude each other")
     if connect == "":
-        raise click.BadParameter("an address is HOST:PORT or unix:PATH", param_hint="--connect")
+        raise click.BadParameter("an address is HOST:PORT, unix:PATH or tls:HOST:PORT", param_hint="--connect")
     limits = limits_of(depth, move_time or (None if depth else 10))
     try:
         with contextlib.ExitStack() as stack:
-            target = connect if connect is not None else stack.enter_context(PrivateDaemon(GAME)).target
+            target = connect if connect is not None else stack.enter_context(EmbeddedDaemon(GAME)).target
             with EngineClient(target, GAME, variant, retry_seconds=FIRST_SECONDS) as client:
-                client.inspect()  # is anybody there?
+                client.inspect()  # fails early if no daemon answers
             client = stack.enter_context(EngineClient(target, GAME, variant, retry_seconds=LATE_SECONDS))
-            player = Side(name, Adviser(client.search, limits, evil=True), VARIANTS[variant])
+            player = ArenaPlayer(name, Adviser(client.search, limits, evil=True), VARIANTS[variant])
             for stream in (sys.stdin, sys.stdout):
                 if isinstance(stream, io.TextIOWrapper):
-                    stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # names come back as they came
+                    stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # names are returned unchanged
             Arena(player, sys.stdout, sys.stderr).run(sys.stdin)
     except PlydError as error:
         raise click.ClickException(str(error)) from None
@@ -86,7 +93,7 @@ def limits_of(depth: int | None, move_time: int | None) -> dict[str, float]:
 
 
 class Adviser:
-    """Asks a daemon for slides, and for the drops that hurt most."""
+    """Asks a daemon for the best slides, and for the worst drops."""
 
     def __init__(self, search: Callable[..., Any], limits: Mapping[str, float], *, evil: bool) -> None:
         self._search = search
@@ -98,7 +105,7 @@ class Adviser:
         return self._ask(replay, self._options, {SLIDES[action]: action for action in replay.slides()})
 
     def drop(self, replay: Replay, index: int) -> int:
-        """The opcode of the drop of that tile which hurts most."""
+        """The opcode of the drop of that tile that is worst for the player."""
         options = {"environment": "evil", "tile": str(index)}
         return self._ask(replay, options, {f"{index}@{cell}": index << 4 | cell for cell in replay.empty()})
 
@@ -111,8 +118,8 @@ class Adviser:
         return legal[move]
 
 
-class Side:
-    """Who answers under our name."""
+class ArenaPlayer:
+    """Chooses our moves in both roles."""
 
     def __init__(self, name: str, adviser: Adviser, odds: Mapping[int, float], seed: int | None = None) -> None:
         self.name = name
@@ -125,7 +132,7 @@ class Side:
         return self._adviser.slide(replay)
 
     def drop(self, replay: Replay, index: int | None) -> int:
-        """The opcode of the worst drop of a tile, or of one that chance draws. The opening is always left to chance."""
+        """The opcode of the worst drop of a tile, by default of a random one. The opening's cells are random."""
         if index is None:
             [index] = self._random.choices(list(self._odds), list(self._odds.values()))
         if len(replay.actions) < 2:
@@ -139,7 +146,7 @@ class Side:
         return (index or 1) << 4 | self._random.choice(replay.empty())
 
 
-class Match:
+class ArenaMatch:
     """One match: its board, which roles are ours, and our answer if the referee has not repeated it yet."""
 
     def __init__(self, ours: set[str]) -> None:
@@ -148,13 +155,13 @@ class Match:
         self._answer: tuple[str, int] | None = None
 
     def answered(self, role: str, action: int) -> None:
-        """Remember our answer. It counts once the referee says so, or goes on."""
+        """Remember our answer. It is played when the referee repeats it, or continues without repeating it."""
         self._answer = role, action
 
     def moved(self, role: str, action: int) -> None:
-        """Make a move that the referee tells of."""
+        """Play a move that the referee announces."""
         if self._answer and self._answer[0] != role:
-            self._go_on()
+            self._play_own()
         self._check_turn(role)
         self.replay.play(action)
         self._answer = None
@@ -162,11 +169,11 @@ class Match:
     def ask(self, role: str) -> None:
         """Make sure that it is a role's turn."""
         if self._answer and (self._answer[0] != role or not self.replay.actions):
-            self._go_on()  # only the opening has two turns of one role in a row
+            self._play_own()  # only the opening has two turns of one role in a row
         self._check_turn(role)
 
-    def _go_on(self) -> None:
-        """Make our own move, since the referee did not repeat it."""
+    def _play_own(self) -> None:
+        """Play our own move, which the referee did not repeat."""
         assert self._answer
         (_, action), self._answer = self._answer, None
         self.replay.play(action)
@@ -177,13 +184,13 @@ class Match:
 
 
 class Arena:
-    """The matches that are open, by the referee's names for them."""
+    """The open matches, by the referee's names for them."""
 
-    def __init__(self, side: Side, out: TextIO, errors: TextIO) -> None:
-        self._side = side
+    def __init__(self, player: ArenaPlayer, out: TextIO, errors: TextIO) -> None:
+        self._player = player
         self._out = out
         self._errors = errors
-        self._matches: dict[str, Match] = {}
+        self._matches: dict[str, ArenaMatch] = {}
 
     def run(self, lines: Iterable[str]) -> None:
         """Answer lines until they end."""
@@ -210,15 +217,15 @@ class Arena:
         raise IllegalAction("unknown command")
 
     def _open(self, name: str, players: list[str]) -> None:
-        """Begin a match; one without us is only remembered, to be passed over."""
+        """Begin a match; of one without us only the name is kept, so that its lines can be ignored."""
         if name in self._matches:
             raise IllegalAction(f"match {name} is open already")
-        ours = [role for role, player in zip(("play", "evil"), players, strict=True) if player == self._side.name]
-        self._matches[name] = Match(set(ours))
+        ours = [role for role, player in zip(("play", "evil"), players, strict=True) if player == self._player.name]
+        self._matches[name] = ArenaMatch(set(ours))
         for role in ours:
             self._say(f"match {name} {role} ready")
 
-    def _turn(self, verb: str, name: str, match: Match, words: list[str]) -> None:
+    def _turn(self, verb: str, name: str, match: ArenaMatch, words: list[str]) -> None:
         role, word = words
         if verb == "move":
             match.moved(role, int(word, 16))
@@ -226,7 +233,7 @@ class Arena:
             match.ask(role)
             self._answer(name, match, role, int(word) if word else None)
 
-    def _answer(self, name: str, match: Match, role: str, index: int | None) -> None:
+    def _answer(self, name: str, match: ArenaMatch, role: str, index: int | None) -> None:
         from plyd.clients.library.errors import PlydError
 
         replay, command = match.replay, f"match {name} {role} take turn"
@@ -236,9 +243,9 @@ class Arena:
             self._say(f"match {name} {role} move {NO_MOVE}")
             raise IllegalAction("no slide is left")
         try:
-            action = self._side.slide(replay) if role == "play" else self._side.drop(replay, index)
+            action = self._player.slide(replay) if role == "play" else self._player.drop(replay, index)
         except PlydError as error:
-            action = self._side.anything(replay, index)  # better than to be silent
+            action = self._player.anything(replay, index)  # better than no answer
             self._complain(command, error)
         match.answered(role, action)
         self._say(f"match {name} {role} move {action:x}")

@@ -1,0 +1,10 @@
+"""The client library, in the order in which a call passes through it:
+
+client, aio   EngineClient and AsyncEngineClient, with the same methods
+requests      builds requests, decides timeouts and retries; no I/O
+channel       addresses, credentials and channels
+resend        batches that are sent again when a stream breaks
+errors        gRPC errors as exceptions, all of them PlydError
+embedded      a private daemon, started and stopped by a client
+locate        the daemon of a bridge: at an address, or an embedded one that is restarted
+"""

@@ -1,4 +1,4 @@
-"""`AsyncEngineClient`: the client for asyncio, call by call the twin of `EngineClient`."""
+"""`AsyncEngineClient`: the client for asyncio, with the methods of `EngineClient`."""
 
 import asyncio
 import contextlib
@@ -11,32 +11,33 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from plyd.clients.library.channel import Credentials, way_to
+from plyd.clients.library.channel import Credentials, channel_config
 from plyd.clients.library.errors import Cancelled, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
     CHANNEL_OPTIONS,
     RETRY_SECONDS,
-    Call,
+    ClientSettings,
+    LimitArgs,
     Position,
     Report,
     Retry,
-    Settings,
+    RpcCall,
+    SearchArgs,
     State,
-    Thinking,
-    Wish,
-    check_heard,
+    check_moves,
+    check_not_superseded,
+    check_reply,
     go_command,
     is_final,
-    one_batch,
-    settled,
+    join_lines,
 )
-from plyd.clients.library.resend import AsyncOutbox
+from plyd.clients.library.resend import AsyncBatchSender
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 
 
 class AsyncEngineClient:
-    """Calls one daemon from asyncio. Close it, or use it in an `async with`. See EngineClient for the settings."""
+    """Calls one daemon from asyncio. Close it, or use it in an `async with`. See EngineClient for the arguments."""
 
     def __init__(
         self,
@@ -47,12 +48,12 @@ class AsyncEngineClient:
         retry_seconds: float = RETRY_SECONDS,
         credentials: Credentials | None = None,
     ) -> None:
-        way = way_to(target, credentials)
-        self.settings = Settings(target, game, variant, timeout, retry_seconds, way.metadata)
+        config = channel_config(target, credentials)
+        self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
         self._channel = (
-            grpc.aio.secure_channel(way.target, way.encryption, CHANNEL_OPTIONS)
-            if way.encryption
-            else grpc.aio.insecure_channel(way.target, CHANNEL_OPTIONS)
+            grpc.aio.secure_channel(config.target, config.encryption, CHANNEL_OPTIONS)
+            if config.encryption
+            else grpc.aio.insecure_channel(config.target, CHANNEL_OPTIONS)
         )
         self._engine: Any = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules: Any = rules_pb2_grpc.RulesServiceStub(self._channel)
@@ -68,12 +69,12 @@ class AsyncEngineClient:
         await self.close()
 
     async def close(self) -> None:
-        """Hang up; calls under way end, and so do those that wait for the daemon to come back."""
+        """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         self._closed.set()
         await self._channel.close()
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
-        """Return once the daemon says SERVING; raise Unavailable if it does not in time."""
+        """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
@@ -85,10 +86,10 @@ class AsyncEngineClient:
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     async def watch(self) -> AsyncGenerator[bool, None]:
-        """Whether the daemon serves: now, and whenever that changes. Raises Unavailable when it is lost."""
+        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
         stream = self._health.Watch(health_pb2.HealthCheckRequest())
         try:
-            with told_apart():
+            with cancelled_call():
                 async for reply in stream:
                     yield reply.status == health_pb2.HealthCheckResponse.SERVING
         except grpc.RpcError as error:
@@ -97,7 +98,7 @@ class AsyncEngineClient:
             stream.cancel()
 
     async def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:  # noqa: ASYNC109
-        """Who answers there."""
+        """The daemon and its engines."""
         response: engine_pb2.DescribeResponse = await self._unary(self._engine, self.settings.describe(timeout))
         return response
 
@@ -107,11 +108,11 @@ class AsyncEngineClient:
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wish: Unpack[Wish],
+        **args: Unpack[SearchArgs],
     ) -> Report:
-        """The final report of a search. Wish says what may be asked: seconds, nodes, depth, lines, ..."""
-        asked = self.settings.position(position, moves)
-        response = await self._unary(self._engine, self.settings.search("Search", asked, wish, timeout))
+        """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
+        root = self.settings.position(position, moves)
+        response = await self._unary(self._engine, self.settings.search("Search", root, args, timeout))
         report: Report = response.report
         return report
 
@@ -121,15 +122,15 @@ class AsyncEngineClient:
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        **wish: Unpack[Wish],
+        **args: Unpack[SearchArgs],
     ) -> AsyncGenerator[Report, None]:
-        """Reports as the search goes on, the last one final. Close the generator to stop early."""
-        call = self.settings.search("Analyze", self.settings.position(position, moves), wish, timeout)
+        """Reports while the search runs; the last one is final. Close the generator to stop early."""
+        call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
             stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             try:
-                with told_apart():
+                with cancelled_call():
                     async for response in stream:
                         is_begun = True
                         yield response.report
@@ -156,33 +157,33 @@ class AsyncEngineClient:
                 await self._pause(retry.delay_after(error))
 
     async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
-        """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
-        batch = one_batch(positions)
+        """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
+        batch = join_lines(positions)
         [response] = [response async for _, response in self.evaluate_batches([batch], with_moves=with_moves)]
         return response
 
     async def evaluate_batches(
         self, batches: Iterable[bytes] | AsyncIterable[bytes], *, as_text: bool = False, with_moves: bool = False
     ) -> AsyncGenerator[tuple[bytes, engine_pb2.EvaluateResponse], None]:
-        """Each batch with its answer, in order, many on the way at once. Survives a daemon that restarts."""
-        outbox = AsyncOutbox()
+        """Each batch with its answer, in order, with several in flight. Survives a restart of the daemon."""
+        sender = AsyncBatchSender()
 
         async def fill() -> None:
             async with aclosing(_aiter(batches)) as source:
                 async for lines in source:
-                    await outbox.add(self.settings.batch(lines, as_text=as_text, with_moves=with_moves))
+                    await sender.add(self.settings.batch(lines, as_text=as_text, with_moves=with_moves))
 
         filling = asyncio.ensure_future(fill())
-        filling.add_done_callback(lambda _: outbox.end())
+        filling.add_done_callback(lambda _: sender.end())
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(outbox.stream(), metadata=self.settings.metadata)
+                stream = self._engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
                 try:
-                    with told_apart():
+                    with cancelled_call():
                         async for response in stream:
                             retry = self.settings.retry()
-                            yield outbox.answered().lines, response
+                            yield sender.answered().lines, response
                     await filling
                     return
                 except grpc.RpcError as error:
@@ -191,10 +192,10 @@ class AsyncEngineClient:
                     stream.cancel()
         finally:
             filling.cancel()
-            outbox.close()
+            sender.close()
 
     async def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:  # noqa: ASYNC109
-        """The start of a game, with chance's opening moves made."""
+        """The start of a game, after the environment's opening moves."""
         state: State = (await self._unary(self._rules, self.settings.new_game(start, seed, timeout))).state
         return state
 
@@ -217,16 +218,16 @@ class AsyncEngineClient:
         seed: int | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> State:
-        """The state after moves, and after chance's answer if asked for."""
+        """The state after moves and, with_chance, after the environment's reply."""
         call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
         state: State = (await self._unary(self._rules, call)).state
         return state
 
-    async def _unary(self, stub: Any, call: Call) -> Any:
+    async def _unary(self, stub: Any, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
             try:
-                with told_apart():
+                with cancelled_call():
                     method = getattr(stub, call.method)
                     return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             except grpc.RpcError as error:
@@ -240,16 +241,16 @@ class AsyncEngineClient:
 
 
 class AsyncGame:
-    """One game on one stream. What the engine learned about one move serves for the next."""
+    """One game on one stream, so that the engine's tree is kept from move to move."""
 
     state: State
 
-    def __init__(self, stub: Any, settings: Settings) -> None:
+    def __init__(self, stub: Any, settings: ClientSettings) -> None:
         self._settings = settings
         self._stream = stub.Play(metadata=settings.metadata)
         self._sending = asyncio.Lock()
         self._last_id = 0
-        self._heard_id = 0
+        self._last_read_id = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -260,32 +261,33 @@ class AsyncGame:
         self.close()
 
     def close(self) -> None:
-        """End the game; a search that runs is given up."""
+        """End the game; a running search is cancelled."""
         self._stream.cancel()
 
     async def moves(self, *moves: str) -> State:
         """Play moves, all or none."""
+        check_moves(moves)
         return await self._change(moves=engine_pb2.MovesCommand(moves=moves))
 
     async def take_back(self, plies: int = 1) -> State:
         """Take moves back, all or none."""
         return await self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
-    async def go(self, *, ponder: bool = False, **thinking: Unpack[Thinking]) -> AsyncIterator[Report]:
-        """Search; reports as it goes on, the last one final. Plays nothing."""
-        number = await self._send(go=go_command(thinking, ponder))
+    async def go(self, *, ponder: bool = False, **args: Unpack[LimitArgs]) -> AsyncIterator[Report]:
+        """Search; reports while it runs, the last one final. Plays no move."""
+        number = await self._send(go=go_command(args, ponder))
         while True:
             response = await self._reply(number)
             yield response.report
             if is_final(response):
                 return
 
-    async def best(self, **thinking: Unpack[Thinking]) -> Report:
+    async def best(self, **args: Unpack[LimitArgs]) -> Report:
         """The final report of a search."""
-        return [report async for report in self.go(**thinking)][-1]
+        return [report async for report in self.go(**args)][-1]
 
     async def stop(self) -> None:
-        """Ask the search that runs to end; its final report comes from `go`."""
+        """Ask the running search to end; `go` yields its final report."""
         await self._send(stop=engine_pb2.StopCommand())
 
     async def _change(self, **command: Any) -> State:
@@ -301,29 +303,29 @@ class AsyncGame:
         return number
 
     async def _reply(self, number: int) -> engine_pb2.PlayResponse:
-        """The next reply to a command; replies to earlier ones, which nobody waits for, are passed over."""
-        check_heard(number, self._heard_id)
+        """The next reply to a command; replies to earlier commands are skipped."""
+        check_not_superseded(number, self._last_read_id)
         try:
-            with told_apart():
+            with cancelled_call():
                 while (response := await self._stream.read()) is not grpc.aio.EOF:
-                    self._heard_id = response.id
+                    self._last_read_id = response.id
                     if response.id == number:
-                        return settled(response, self._settings.target)
+                        return check_reply(response, self._settings.target)
         except grpc.RpcError as error:
             raise self._settings.explain(error) from None
         raise Unavailable(f"{self._settings.target} ended the game")
 
 
 @contextlib.contextmanager
-def told_apart() -> Iterator[None]:
-    """Raise Cancelled where a call was cancelled, which grpc.aio does not tell from a task that was."""
+def cancelled_call() -> Iterator[None]:
+    """Raise Cancelled if the call was cancelled, CancelledError if the task was; to grpc.aio they are the same."""
     try:
         yield
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise Cancelled("the call was cancelled from this side") from None
+        raise Cancelled("the client cancelled the call") from None
 
 
 async def _aiter(source: Iterable[bytes] | AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:

@@ -1,4 +1,4 @@
-"""`EngineClient`: an engine somewhere else, as if it were here."""
+"""`EngineClient`: the blocking client of a daemon."""
 
 import contextlib
 import queue
@@ -11,36 +11,37 @@ from typing import Any, Self, Unpack
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from plyd.clients.library.channel import Credentials, open_channel, way_to
+from plyd.clients.library.channel import Credentials, channel_config, open_channel
 from plyd.clients.library.errors import Cancelled, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
     CHANNEL_OPTIONS,
     RETRY_SECONDS,
-    Call,
+    ClientSettings,
+    LimitArgs,
     Position,
     Report,
     Retry,
-    Settings,
+    RpcCall,
+    SearchArgs,
     State,
-    Thinking,
-    Wish,
-    check_heard,
+    check_moves,
+    check_not_superseded,
+    check_reply,
     go_command,
     is_final,
-    one_batch,
-    settled,
+    join_lines,
 )
-from plyd.clients.library.resend import Outbox
+from plyd.clients.library.resend import BatchSender
 from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 
 
 class EngineClient:
     """Calls one daemon. Safe to share between threads; close it, or use it in a `with`.
 
-    `game` may stay empty with a daemon of one game. A daemon that is away for up to `retry_seconds` is waited for.
-    `timeout` is how many seconds an answer may take, beyond the time given to a search. "tls:HOST:PORT" is encrypted;
-    `credentials` are what we show to be let in, by default those of the environment (see library/channel.py).
+    `game` may be empty if the daemon serves one game. A call waits up to `retry_seconds` for an unreachable daemon.
+    `timeout` is the maximum time of an answer in seconds, added to the time given to a search. "tls:HOST:PORT" is
+    encrypted. `credentials` default to those of the environment (see library/channel.py).
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class EngineClient:
         retry_seconds: float = RETRY_SECONDS,
         credentials: Credentials | None = None,
     ) -> None:
-        way = way_to(target, credentials)
-        self.settings = Settings(target, game, variant, timeout, retry_seconds, way.metadata)
-        self._channel = open_channel(way, CHANNEL_OPTIONS)
+        config = channel_config(target, credentials)
+        self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
+        self._channel = open_channel(config, CHANNEL_OPTIONS)
         self._engine = engine_pb2_grpc.EngineServiceStub(self._channel)
         self._rules = rules_pb2_grpc.RulesServiceStub(self._channel)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)
@@ -69,12 +70,12 @@ class EngineClient:
         self.close()
 
     def close(self) -> None:
-        """Hang up; calls under way end, and so do those that wait for the daemon to come back."""
+        """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         self._closed.set()
         self._channel.close()
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
-        """Return once the daemon says SERVING; raise Unavailable if it does not in time."""
+        """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
         end = time.monotonic() + timeout
         while (left := end - time.monotonic()) > 0:
             with contextlib.suppress(grpc.RpcError):
@@ -85,7 +86,7 @@ class EngineClient:
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     def watch(self) -> Iterator[bool]:
-        """Whether the daemon serves: now, and whenever that changes. Raises Unavailable when it is lost."""
+        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
         stream = self._health.Watch(health_pb2.HealthCheckRequest())
         try:
             for reply in stream:
@@ -96,7 +97,7 @@ class EngineClient:
             stream.cancel()
 
     def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:
-        """Who answers there."""
+        """The daemon and its engines."""
         response: engine_pb2.DescribeResponse = self._unary(self._engine, self.settings.describe(timeout))
         return response
 
@@ -106,11 +107,11 @@ class EngineClient:
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,
-        **wish: Unpack[Wish],
+        **args: Unpack[SearchArgs],
     ) -> Report:
-        """The final report of a search. Wish says what may be asked: seconds, nodes, depth, lines, ..."""
-        asked = self.settings.position(position, moves)
-        response = self._unary(self._engine, self.settings.search("Search", asked, wish, timeout))
+        """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
+        root = self.settings.position(position, moves)
+        response = self._unary(self._engine, self.settings.search("Search", root, args, timeout))
         report: Report = response.report
         return report
 
@@ -120,10 +121,10 @@ class EngineClient:
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,
-        **wish: Unpack[Wish],
+        **args: Unpack[SearchArgs],
     ) -> Iterator[Report]:
-        """Reports as the search goes on, the last one final. Close the iterator to stop early."""
-        call = self.settings.search("Analyze", self.settings.position(position, moves), wish, timeout)
+        """Reports while the search runs; the last one is final. Close the iterator to stop early."""
+        call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
             stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
@@ -149,37 +150,37 @@ class EngineClient:
                 self._pause(retry.delay_after(error))
 
     def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
-        """Values of positions, NaN for those that cannot occur; one batch, so not more than the daemon allows."""
-        batch = one_batch(positions)
+        """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
+        batch = join_lines(positions)
         [(_, response)] = self.evaluate_batches([batch], with_moves=with_moves)
         return response
 
     def evaluate_batches(
         self, batches: Iterable[bytes], *, as_text: bool = False, with_moves: bool = False
     ) -> Iterator[tuple[bytes, engine_pb2.EvaluateResponse]]:
-        """Each batch with its answer, in order, many on the way at once. Survives a daemon that restarts."""
+        """Each batch with its answer, in order, with several in flight. Survives a restart of the daemon."""
         requests = (self.settings.batch(lines, as_text=as_text, with_moves=with_moves) for lines in batches)
-        outbox = Outbox(requests)
+        sender = BatchSender(requests)
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(outbox.stream(), metadata=self.settings.metadata)
+                stream = self._engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
                 try:
                     for response in stream:
                         retry = self.settings.retry()
-                        yield outbox.answered().lines, response
-                    outbox.check()
+                        yield sender.answered().lines, response
+                    sender.check()
                     return
                 except grpc.RpcError as error:
-                    outbox.check()
+                    sender.check()
                     self._pause(retry.delay_after(self.settings.explain(error)))
                 finally:
                     stream.cancel()
         finally:
-            outbox.close()
+            sender.close()
 
     def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:
-        """The start of a game, with chance's opening moves made."""
+        """The start of a game, after the environment's opening moves."""
         state: State = self._unary(self._rules, self.settings.new_game(start, seed, timeout)).state
         return state
 
@@ -197,12 +198,12 @@ class EngineClient:
         seed: int | None = None,
         timeout: float | None = None,
     ) -> State:
-        """The state after moves, and after chance's answer if asked for."""
+        """The state after moves and, with_chance, after the environment's reply."""
         call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
         state: State = self._unary(self._rules, call).state
         return state
 
-    def _unary(self, stub: Any, call: Call) -> Any:
+    def _unary(self, stub: Any, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
             try:
@@ -216,18 +217,22 @@ class EngineClient:
 
 
 class Game:
-    """One game on one stream. What the engine learned about one move serves for the next."""
+    """One game on one stream, so that the engine's tree is kept from move to move."""
 
     state: State
 
     def __init__(
-        self, stub: engine_pb2_grpc.EngineServiceStub, settings: Settings, position: Position, options: dict[str, str]
+        self,
+        stub: engine_pb2_grpc.EngineServiceStub,
+        settings: ClientSettings,
+        position: Position,
+        options: dict[str, str],
     ) -> None:
         self._settings = settings
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
         self._replies = stub.Play(iter(self._commands.get, None), metadata=settings.metadata)
         self._last_id = 0
-        self._heard_id = 0
+        self._last_read_id = 0
         self._sending = threading.Lock()
         try:
             self._change(new_game=engine_pb2.NewGameCommand(position=position, options=options))
@@ -244,30 +249,31 @@ class Game:
         self.close()
 
     def close(self) -> None:
-        """End the game; a search that runs is given up."""
+        """End the game; a running search is cancelled."""
         self._commands.put(None)
         self._replies.cancel()
 
     def moves(self, *moves: str) -> State:
         """Play moves, all or none."""
+        check_moves(moves)
         return self._change(moves=engine_pb2.MovesCommand(moves=moves))
 
     def take_back(self, plies: int = 1) -> State:
         """Take moves back, all or none."""
         return self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
-    def go(self, *, ponder: bool = False, **thinking: Unpack[Thinking]) -> Iterator[Report]:
-        """Begin to search; reports as it goes on, the last one final. Plays nothing."""
-        number = self._send(go=go_command(thinking, ponder))
+    def go(self, *, ponder: bool = False, **args: Unpack[LimitArgs]) -> Iterator[Report]:
+        """Begin to search; reports while it runs, the last one final. Plays no move."""
+        number = self._send(go=go_command(args, ponder))
         return self._reports(number)
 
-    def best(self, **thinking: Unpack[Thinking]) -> Report:
+    def best(self, **args: Unpack[LimitArgs]) -> Report:
         """The final report of a search."""
-        *_, last = self.go(**thinking)
+        *_, last = self.go(**args)
         return last
 
     def stop(self) -> None:
-        """Ask the search that runs to end; its final report comes from `go`. Any thread may call this."""
+        """Ask the running search to end; `go` yields its final report. Any thread may call this."""
         self._send(stop=engine_pb2.StopCommand())
 
     def _change(self, **command: Any) -> State:
@@ -288,13 +294,13 @@ class Game:
                 return
 
     def _reply(self, number: int) -> engine_pb2.PlayResponse:
-        """The next reply to a command; replies to earlier ones, which nobody waits for, are passed over."""
-        check_heard(number, self._heard_id)
+        """The next reply to a command; replies to earlier commands are skipped."""
+        check_not_superseded(number, self._last_read_id)
         try:
             for response in self._replies:
-                self._heard_id = response.id
+                self._last_read_id = response.id
                 if response.id == number:
-                    return settled(response, self._settings.target)
+                    return check_reply(response, self._settings.target)
         except grpc.RpcError as error:
             raise self._settings.explain(error) from None
         raise Unavailable(f"{self._settings.target} ended the game")

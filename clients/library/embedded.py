@@ -1,4 +1,4 @@
-"""A daemon of one's own: started on a Unix socket that only we can open, used, and stopped."""
+"""A private daemon: started on a Unix socket that only this user can open, used by one process, and stopped."""
 
 import os
 import secrets
@@ -10,18 +10,20 @@ from types import TracebackType
 from typing import Self
 
 from plyd.clients.cli import PROGRAM
+from plyd.clients.library.channel import running_daemon
 from plyd.clients.library.errors import Unavailable
 
-START_SECONDS = 120.0  # a first start compiles kernels
+START_SECONDS = 120.0  # the first start compiles kernels
 STOP_SECONDS = 15.0
-QUIET_SECONDS = 2.0  # before a person is told what they wait for
-LONGEST_FOLDER = 80  # bytes; a Unix socket's whole name has about a hundred
+QUIET_SECONDS = 2.0  # before a message says what the user is waiting for
+LARGE = {"2584": "2.4 GB of weights, up to 30 s"}  # games whose daemon takes long to start, and why
+LONGEST_FOLDER = 80  # bytes; the path of a Unix socket may have about 100
 
 
-class PrivateDaemon:
-    """A daemon for one process only; in a `with`, `target` is where it answers.
+class EmbeddedDaemon:
+    """A daemon for this process only; in a `with`, `target` is its address.
 
-    It watches its stdin, a pipe that we hold, so it goes when we go, even if we are killed.
+    It ends when its stdin is closed. That is a pipe from this process, so it ends with us, even if we are killed.
     """
 
     def __init__(self, *games: str) -> None:
@@ -31,7 +33,7 @@ class PrivateDaemon:
         folder = tempfile.gettempdir()
         if len(os.fsencode(folder)) > LONGEST_FOLDER:
             folder = "/tmp"  # noqa: S108
-        self.target = f"unix:{folder}/plyd-{secrets.token_hex(8)}"  # the daemon removes it, too
+        self.target = f"unix:{folder}/plyd-{secrets.token_hex(8)}"  # the daemon removes the socket
         self._errors = tempfile.TemporaryFile()
         command = [*PROGRAM, "serve", *self._games, "--listen", self.target]
         command += ["--with-stdin", "--log-level", "warning", "--log-format", "human"]
@@ -40,11 +42,11 @@ class PrivateDaemon:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={
-                name: value for name, value in os.environ.items() if not name.startswith("PLYD_")
-            },  # it is only for us
-            start_new_session=True,  # a Ctrl-C in the terminal is for the client; it then ends the daemon
+            env={name: value for name, value in os.environ.items() if not name.startswith("PLYD_")},  # default settings
+            start_new_session=True,  # Ctrl-C in the terminal reaches the client only, which then ends the daemon
         )
+        for game in self._games:
+            self._announce(game)
         try:
             self._wait()
         except BaseException:
@@ -66,12 +68,19 @@ class PrivateDaemon:
         self._process.stdout.close()
         self._errors.close()
 
+    def _announce(self, game: str) -> None:
+        """Say on stderr what takes long, and name the daemon that could be used instead."""
+        if game in LARGE:
+            running = running_daemon(game)
+            hint = f"; --connect {running} uses the one that is running" if running else ""
+            print(f"starting a private {game} daemon ({LARGE[game]}){hint}", file=sys.stderr, flush=True)
+
     def _wait(self) -> None:
-        """Return once it says that it serves."""
+        """Return once it reports that it serves."""
         stdout = self._process.stdout
         assert stdout is not None
         if not select.select([stdout], [], [], QUIET_SECONDS)[0] and sys.stderr.isatty():
-            print("starting the engine; the first time it compiles for some seconds", file=sys.stderr)
+            print("starting the engine; the first start compiles it, which takes up to a minute", file=sys.stderr)
         if not select.select([stdout], [], [], START_SECONDS)[0]:
             raise Unavailable(f"a private daemon for {' '.join(self._games)} is not ready after {START_SECONDS:g} s")
         if not stdout.readline().startswith(b"serving"):

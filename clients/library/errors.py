@@ -1,15 +1,16 @@
-"""What can go wrong with a call, as one tree:
+"""The errors of the client library, as one tree:
 
 PlydError
-├── Unavailable       no daemon answers there, or it shuts down
-├── TimedOut          the answer did not come within the timeout
-├── InvalidRequest    the daemon could not use what it was sent; `field` says which part
-├── UnknownGame       that daemon does not serve the game
-├── NotAllowed        the daemon does not know us, or our token
-├── NotSupported      that engine cannot do this
+├── Unavailable       no daemon answers at the address, or it is shutting down
+├── TimedOut          the answer did not arrive within the timeout
+├── InvalidRequest    the request or its arguments are invalid; `field` names the part
+├── UnknownGame       the daemon does not serve this game
+├── NotAllowed        the daemon does not accept the client's token or certificate
+├── NotSupported      the engine does not support this call
 ├── Overloaded        no search slot was free; `retry_seconds` says when to try again
-├── Cancelled         the call was cancelled from this side
-└── DaemonFault       the daemon failed; its log says more
+├── Cancelled         the client cancelled the call
+├── DaemonFault       the daemon failed; its log has the details
+└── BadEndpoint       a bridge cannot listen, or may not listen, at this address
 """
 
 from typing import Any
@@ -21,39 +22,39 @@ from google.rpc.status_pb2 import Status
 from plyd.v1 import engine_pb2
 
 DETAILS_KEY = "grpc-status-details-bin"
-BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: hides the status that the stream ended with
-CAME_TOO_LATE = "CANCELLED"  # a call that met a server in the act of closing; one cancelled from this side says more
+BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: replaces the status that ended the stream
+SERVER_CLOSING = "CANCELLED"  # details of a call that reached a closing server; a call that we cancel has others
 
 
 class PlydError(Exception):
-    """Anything that can go wrong with a call."""
+    """Base of every error of the client library."""
 
     field = ""
     retry_seconds = 0.0
 
 
 class Unavailable(PlydError):
-    """No daemon answers there, or it shuts down."""
+    """No daemon answers at the address, or it is shutting down."""
 
 
 class TimedOut(PlydError):
-    """The answer did not come within the timeout."""
+    """The answer did not arrive within the timeout."""
 
 
 class InvalidRequest(PlydError):
-    """The daemon could not use what it was sent."""
+    """The request or its arguments are invalid."""
 
 
 class UnknownGame(PlydError):
-    """That daemon does not serve the game."""
+    """The daemon does not serve this game."""
 
 
 class NotAllowed(PlydError):
-    """The daemon does not know us, or our token."""
+    """The daemon does not accept the client's token or certificate."""
 
 
 class NotSupported(PlydError):
-    """That engine cannot do this."""
+    """The engine does not support this call."""
 
 
 class Overloaded(PlydError):
@@ -61,11 +62,15 @@ class Overloaded(PlydError):
 
 
 class Cancelled(PlydError):
-    """The call was cancelled from this side."""
+    """The client cancelled the call."""
 
 
 class DaemonFault(PlydError):
     """The daemon failed."""
+
+
+class BadEndpoint(PlydError):
+    """A bridge cannot listen, or may not listen, at this address."""
 
 
 ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
@@ -83,20 +88,21 @@ ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
 
 
 def status_of(error: Any) -> grpc.StatusCode:
-    """The status of a gRPC error. A stream that breaks under a write is INTERNAL to grpc.aio, and a call that comes
-    while a server closes is CANCELLED; both are UNAVAILABLE.
+    """The status of a gRPC error. grpc.aio reports a stream that breaks during a write as INTERNAL, and a call to a
+    closing server as CANCELLED; both become UNAVAILABLE.
     """
-    if error.details() == BROKEN_WRITE or (error.code(), error.details()) == (grpc.StatusCode.CANCELLED, CAME_TOO_LATE):
+    code, details = error.code(), error.details()
+    if details == BROKEN_WRITE or (code, details) == (grpc.StatusCode.CANCELLED, SERVER_CLOSING):
         return grpc.StatusCode.UNAVAILABLE
-    return error.code()  # type: ignore[no-any-return]
+    return code  # type: ignore[no-any-return]
 
 
 def from_rpc_error(error: Any, target: str) -> PlydError:
-    """The exception that says what a gRPC error means."""
+    """The exception for a gRPC error."""
     code, message = status_of(error), error.details() or ""
     kind = ERRORS.get(code, DaemonFault)
     if kind is Unavailable:
-        message = f"{target} is unavailable: {message}"
+        message = f"{target} is unavailable: {message}{tls_hint(target, message)}"
     elif kind is TimedOut:
         message = f"no answer from {target} in time"
     elif kind is DaemonFault:
@@ -105,13 +111,26 @@ def from_rpc_error(error: Any, target: str) -> PlydError:
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY:
             _read_details(mapped, value)
-    if kind is Overloaded and not mapped.retry_seconds:  # not the daemon's word but gRPC's, of a message too large
+    if kind is Overloaded and not mapped.retry_seconds:  # gRPC's own refusal of a message that is too large
         return InvalidRequest(message)
     return mapped
 
 
+def tls_hint(target: str, message: str) -> str:
+    """What to try when a connection fails because of TLS, as the end of an error message, or ""."""
+    if "CERTIFICATE_VERIFY_FAILED" in message:
+        return "; PLYD_CA names a file of certificate authorities to trust"
+    if "WRONG_VERSION_NUMBER" in message:
+        return f"; if the daemon does not use TLS, its address is {target.removeprefix('tls:')}"
+    if "last error" in message and "Socket closed" in message:  # while connecting, not later
+        if target.startswith("tls:"):
+            return "; if the daemon wants a client certificate, set PLYD_CERTIFICATE and PLYD_KEY"
+        return f"; if the daemon uses TLS, its address is tls:{target}"
+    return ""
+
+
 def from_command(fault: engine_pb2.CommandError, target: str) -> PlydError:
-    """The exception that says what a CommandError in a game means."""
+    """The exception for a CommandError in a game."""
     status = next((status for status in grpc.StatusCode if status.value[0] == fault.code), grpc.StatusCode.UNKNOWN)
     error = ERRORS.get(status, DaemonFault)(fault.message if status in ERRORS else f"{fault.message} (at {target})")
     error.field = fault.field

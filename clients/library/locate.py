@@ -1,30 +1,30 @@
-"""Where a bridge finds its daemon: at an address it was given, or at home, a private one that is kept alive."""
+"""Where a bridge finds its daemon: at a given address, or an embedded daemon that is restarted when it is lost."""
 
 import asyncio
 import contextlib
 import threading
 from typing import Protocol
 
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 
-LEAVE_SECONDS = 0.3  # for a private daemon to go in good order; Gomoku managers wait 0.7 s before they kill
+LEAVE_SECONDS = 0.3  # to wait for an embedded daemon to stop; Gomoku managers kill a program after 0.7 s
 
 
-class Place(Protocol):
-    """Where a daemon answers."""
+class DaemonSource(Protocol):
+    """Provides the address of a daemon."""
 
     async def target(self) -> str:
         """Its address, once it is ready."""
 
     def lost(self) -> None:
-        """It does not answer any more."""
+        """The daemon no longer answers."""
 
     def close(self) -> None:
-        """It is not needed any more."""
+        """The daemon is no longer needed."""
 
 
-class Elsewhere:
-    """A daemon that somebody else runs."""
+class ExistingDaemon:
+    """A daemon at a given address, started by somebody else."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -34,18 +34,18 @@ class Elsewhere:
         return self._target
 
     def lost(self) -> None:
-        """It may come back."""
+        """Nothing to do: it may come back."""
 
     def close(self) -> None:
         """Nothing to do."""
 
 
-class Home:
-    """A private daemon, started at once and again whenever it is lost. It starts and stops in threads of its own."""
+class RestartingDaemon:
+    """An embedded daemon, started at once and again whenever it is lost. Threads start and stop it."""
 
     def __init__(self, game: str) -> None:
         self._game = game
-        self._daemon: PrivateDaemon | None = None
+        self._daemon: EmbeddedDaemon | None = None
         self._starting = self._start()
 
     async def target(self) -> str:
@@ -55,19 +55,20 @@ class Home:
     def lost(self) -> None:
         """Start another one, unless one is starting."""
         if self._starting.done():
-            self._leave()
+            self._stop()
             self._starting = self._start()
 
     def close(self) -> None:
-        """Let it go; one that takes its time, or has not even started, will notice that we are gone."""
-        self._leave().join(LEAVE_SECONDS)
+        """Stop it. One that needs longer, or is still starting, ends when this process ends."""
+        self._stop().join(LEAVE_SECONDS)
 
     def _start(self) -> "asyncio.Future[str]":
         loop = asyncio.get_running_loop()
         started: asyncio.Future[str] = loop.create_future()
-        started.add_done_callback(lambda future: future.cancelled() or future.exception())  # nobody may ask
+        # Marks an exception as retrieved, since it may be that nobody awaits the future.
+        started.add_done_callback(lambda future: future.cancelled() or future.exception())
 
-        def settle(daemon: PrivateDaemon | None, error: Exception | None) -> None:
+        def finish(daemon: EmbeddedDaemon | None, error: Exception | None) -> None:
             self._daemon = daemon
             if error:
                 started.set_exception(error)
@@ -77,16 +78,16 @@ class Home:
         def run() -> None:
             daemon, error = None, None
             try:
-                daemon = PrivateDaemon(self._game).__enter__()
+                daemon = EmbeddedDaemon(self._game).__enter__()
             except Exception as fault:
                 error = fault
-            with contextlib.suppress(RuntimeError):  # we are going
-                loop.call_soon_threadsafe(settle, daemon, error)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(finish, daemon, error)
 
         threading.Thread(target=run, daemon=True).start()
         return started
 
-    def _leave(self) -> threading.Thread:
+    def _stop(self) -> threading.Thread:
         daemon, self._daemon = self._daemon, None
 
         def run() -> None:

@@ -1,4 +1,4 @@
-"""What the sync and the async client share: requests built, time-outs decided, retries counted. Does no I/O."""
+"""What the blocking and the asyncio client share: building requests, timeouts and retries. Does no I/O."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -23,21 +23,24 @@ CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.max_send_message_length", 64 << 20),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 2000),  # what one try to connect may take: distant machines need a while
+    ("grpc.min_reconnect_backoff_ms", 2000),  # the timeout of one attempt to connect
     ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.keepalive_time_ms", 30_000),  # notice a daemon that vanished without a word
+    ("grpc.keepalive_time_ms", 30_000),  # detects a daemon that vanished without closing the connection
     ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.use_local_subchannel_pool", 1),  # two clients are two connections, as a caller would think
-    ("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}'),  # a name with many daemons: all of them
+    ("grpc.use_local_subchannel_pool", 1),  # one connection a client
+    (
+        "grpc.service_config",
+        '{"loadBalancingConfig": [{"round_robin": {}}]}',
+    ),  # over all daemons of a DNS name
 ]
-ANSWER_SECONDS = 10.0  # beyond a search's own time, before a call is given up
-MOST_SECONDS = 4_000_000  # of a time limit, a month and a half
-RETRY_SECONDS = 5.0  # how long a daemon may be away before a call fails
+ANSWER_SECONDS = 10.0  # default timeout of an answer, added to a search's own time
+MOST_SECONDS = 4_000_000  # largest time limit, about 46 days
+RETRY_SECONDS = 5.0  # default time that a call waits for an unreachable daemon
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One call: the stub's method, the message, and the time-out in seconds."""
+class RpcCall:
+    """One call: the stub's method, the message, and the timeout in seconds."""
 
     method: str
     request: Any
@@ -45,8 +48,8 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What a client fills in for its caller."""
+class ClientSettings:
+    """The settings of a client, and the requests built from them."""
 
     target: str
     game: str = ""
@@ -59,6 +62,7 @@ class Settings:
         """A position message, from text or from a message and further moves."""
         if isinstance(moves, str):
             raise TypeError(f"moves is the text {moves!r}; give a list of moves")
+        check_moves(moves)
         if isinstance(position, str):
             return Position(game=self.game, variant=self.variant, start=position, moves=moves)
         whole = Position()
@@ -67,39 +71,40 @@ class Settings:
         return whole
 
     def seconds(self, timeout: float | None) -> float:
-        """The time-out asked for, or the client's own."""
+        """The given timeout, or the client's default."""
         return self.timeout if timeout is None else timeout
 
-    def search(self, method: str, position: Position, wish: "Wish", timeout: float | None) -> Call:
+    def search(self, method: str, position: Position, args: "SearchArgs", timeout: float | None) -> RpcCall:
         """A Search or Analyze call."""
         request: Any = engine_pb2.SearchRequest if method == "Search" else engine_pb2.AnalyzeRequest
-        options, lines, seconds = wish.get("options"), wish.get("lines"), wish.get("seconds")
+        options, lines, seconds = args.get("options"), args.get("lines"), args.get("seconds")
         message = request(
-            position=position, limits=limits_of(wish, Wish.__optional_keys__), options=options, max_lines=lines
+            position=position, limits=limits_of(args, SearchArgs.__optional_keys__), options=options, max_lines=lines
         )
         if timeout is None and seconds is not None:
             timeout = seconds + self.timeout
-        return Call(method, message, timeout)
+        return RpcCall(method, message, timeout)
 
-    def describe(self, timeout: float | None) -> Call:
+    def describe(self, timeout: float | None) -> RpcCall:
         """A Describe call."""
-        return Call("Describe", engine_pb2.DescribeRequest(game=self.game), self.seconds(timeout))
+        return RpcCall("Describe", engine_pb2.DescribeRequest(game=self.game), self.seconds(timeout))
 
-    def new_game(self, start: str, seed: int | None, timeout: float | None) -> Call:
+    def new_game(self, start: str, seed: int | None, timeout: float | None) -> RpcCall:
         """A NewGame call."""
         request = rules_pb2.NewGameRequest(game=self.game, variant=self.variant, start=start, seed=seed)
-        return Call("NewGame", request, self.seconds(timeout))
+        return RpcCall("NewGame", request, self.seconds(timeout))
 
-    def inspect(self, position: Position, timeout: float | None) -> Call:
+    def inspect(self, position: Position, timeout: float | None) -> RpcCall:
         """An Inspect call."""
-        return Call("Inspect", rules_pb2.InspectRequest(position=position), self.seconds(timeout))
+        return RpcCall("Inspect", rules_pb2.InspectRequest(position=position), self.seconds(timeout))
 
     def apply(
         self, position: Position, moves: Sequence[str], with_chance: bool, seed: int | None, timeout: float | None
-    ) -> Call:
+    ) -> RpcCall:
         """An Apply call."""
+        check_moves(moves)
         request = rules_pb2.ApplyRequest(position=position, moves=moves, with_chance=with_chance, seed=seed)
-        return Call("Apply", request, self.seconds(timeout))
+        return RpcCall("Apply", request, self.seconds(timeout))
 
     def batch(self, lines: bytes, *, as_text: bool, with_moves: bool) -> engine_pb2.EvaluateRequest:
         """One message of an Evaluate stream."""
@@ -109,70 +114,77 @@ class Settings:
         )
 
     def retry(self) -> "Retry":
-        """A new count of tries."""
+        """A retry policy for one call."""
         return Retry(self.retry_seconds)
 
     def explain(self, error: grpc.RpcError) -> PlydError:
-        """The exception that says what a gRPC error means."""
+        """The exception for a gRPC error."""
         return from_rpc_error(error, self.target)
 
 
-class Thinking(TypedDict, total=False):
-    """When a search has to end, and how many lines of play are wanted; what is left out is the daemon's default."""
+class LimitArgs(TypedDict, total=False):
+    """Limits of a search, and the number of lines to report. Default of each: the daemon's."""
 
     seconds: float | None  # for this move
     remaining_seconds: float | None  # on the clock
     increment_seconds: float  # after each move
-    moves_to_go: int | None  # until the clock is set anew
+    moves_to_go: int | None  # until the next time control
     nodes: int | None
     depth: int | None  # in plies
     lines: int | None
 
 
-class Wish(Thinking, total=False):
-    """What a caller wants of a search."""
+class SearchArgs(LimitArgs, total=False):
+    """Keyword arguments of a search."""
 
     options: Mapping[str, str]
 
 
-def limits_of(wish: Thinking, known: Set[str]) -> search_pb2.Limits:
-    """The limits as a message; TypeError for an argument that is not known."""
-    if unknown := wish.keys() - known:
+def limits_of(args: LimitArgs, known: Set[str]) -> search_pb2.Limits:
+    """The limits as a message; TypeError for an unknown argument."""
+    if unknown := args.keys() - known:
         raise TypeError(f"unknown argument {min(unknown)!r}; known are {', '.join(sorted(known))}")
-    limits = search_pb2.Limits(nodes=wish.get("nodes"), depth=wish.get("depth"))
-    seconds, remaining = wish.get("seconds"), wish.get("remaining_seconds")
+    limits = search_pb2.Limits(nodes=args.get("nodes"), depth=args.get("depth"))
+    seconds, remaining = args.get("seconds"), args.get("remaining_seconds")
     if seconds is not None:
         limits.move_time_ms = milliseconds("seconds", seconds)
     if remaining is not None:
         limits.clock.remaining_ms = milliseconds("remaining_seconds", remaining)
-        limits.clock.increment_ms = milliseconds("increment_seconds", wish.get("increment_seconds", 0.0))
-        if (to_go := wish.get("moves_to_go")) is not None:
+        limits.clock.increment_ms = milliseconds("increment_seconds", args.get("increment_seconds", 0.0))
+        if (to_go := args.get("moves_to_go")) is not None:
             limits.clock.moves_to_go = to_go
-    elif "increment_seconds" in wish or "moves_to_go" in wish:
+    elif "increment_seconds" in args or "moves_to_go" in args:
         raise TypeError("increment_seconds and moves_to_go belong to a clock; give remaining_seconds too")
     return limits
 
 
+def check_moves(moves: Sequence[str]) -> None:
+    """Raise TypeError if a move is not a text, as when a list is passed where moves are separate arguments."""
+    for move in moves:
+        if not isinstance(move, str):
+            raise TypeError(f"move {move!r} is not a text; moves are texts such as 'left', passed one by one")
+
+
 def milliseconds(name: str, seconds: float) -> int:
-    """Whole milliseconds that the schema can hold."""
+    """Seconds as whole milliseconds, within what the schema can hold."""
     if not 0 <= seconds < MOST_SECONDS:
         raise InvalidRequest(f"{name} is {seconds}; allowed is 0 to {MOST_SECONDS}")
     return round(seconds * 1000)
 
 
 class Retry:
-    """Decides after each failed try whether to try again, and when."""
+    """Decides after each failed attempt whether to try again, and when."""
 
-    def __init__(self, patience_seconds: float) -> None:
-        self._patience = patience_seconds
-        self._end: float | None = None  # of the patience, which begins with the first failure
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end: float | None = None  # set by the first failure
         self._delay = 0.05
 
     def delay_after(self, error: PlydError) -> float:
-        """Seconds to wait before the next try; raises the error if there is to be none."""
+        """Seconds to wait before the next attempt; raises the error if there is none."""
         now = time.monotonic()
         if self._end is None:
-            self._end = now + self._patience
+            self._end = now + self._seconds
         if not isinstance(error, Unavailable) or now >= self._end:
             raise error from None
         delay = min(self._delay, self._end - now)
@@ -180,17 +192,17 @@ class Retry:
         return delay
 
 
-def settled(response: engine_pb2.PlayResponse, target: str) -> engine_pb2.PlayResponse:
-    """A reply in a game, or the exception that it stands for."""
+def check_reply(response: engine_pb2.PlayResponse, target: str) -> engine_pb2.PlayResponse:
+    """A reply in a game; raises the exception if the reply is an error."""
     if response.WhichOneof("reply") == "error":
         raise from_command(response.error, target)
     return response
 
 
-def check_heard(number: int, heard: int) -> None:
-    """Raise if the replies to a command were passed over, since one to a later command has been read."""
-    if heard > number:
-        raise PlydError("this search was given up for a later command")
+def check_not_superseded(command_id: int, last_read_id: int) -> None:
+    """Raise if a reply to a later command was read already, so that this command's replies were skipped."""
+    if last_read_id > command_id:
+        raise PlydError("a later command superseded this search")
 
 
 def is_final(response: engine_pb2.PlayResponse) -> bool:
@@ -198,14 +210,14 @@ def is_final(response: engine_pb2.PlayResponse) -> bool:
     return response.WhichOneof("reply") != "report" or response.report.final
 
 
-def go_command(thinking: Thinking, ponder: bool) -> engine_pb2.GoCommand:
+def go_command(args: LimitArgs, ponder: bool) -> engine_pb2.GoCommand:
     """The command to search."""
-    limits = limits_of(thinking, Thinking.__optional_keys__)
-    return engine_pb2.GoCommand(limits=limits, max_lines=thinking.get("lines"), ponder=ponder)
+    limits = limits_of(args, LimitArgs.__optional_keys__)
+    return engine_pb2.GoCommand(limits=limits, max_lines=args.get("lines"), ponder=ponder)
 
 
-def one_batch(positions: Iterable[str]) -> bytes:
-    """Positions as the lines of one batch; each has to be one line, or values would not stand beside positions."""
+def join_lines(positions: Iterable[str]) -> bytes:
+    """Positions as the lines of one batch. Each must be one line, so that values match positions."""
     lines = list(positions)
     for number, line in enumerate(lines):
         if not line.strip() or "\n" in line:

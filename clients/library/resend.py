@@ -1,4 +1,7 @@
-"""Batches on their way to a daemon, for the blocking and the asyncio client: none is lost with a broken stream."""
+"""Batches sent to a daemon and kept until they are answered, so that a new stream can send them again.
+
+Used by `evaluate_batches` of the blocking and of the asyncio client.
+"""
 
 import asyncio
 import threading
@@ -11,8 +14,8 @@ from plyd.v1 import engine_pb2
 WINDOW = 8  # batches sent and not yet answered
 
 
-class Window:
-    """Batches under way: not yet sent, or sent and not yet answered. A broken stream loses none of them."""
+class SendWindow:
+    """The batches that are not answered yet: some not sent, some in flight."""
 
     def __init__(self) -> None:
         self.unsent: deque[engine_pb2.EvaluateRequest] = deque()
@@ -27,11 +30,11 @@ class Window:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to send and nothing more will come."""
+        """Whether nothing is left to send and no further batch will be added."""
         return self.is_closed and not self.unsent
 
     def begin(self) -> int:
-        """Number of a new stream, on which whatever has no answer yet is sent again."""
+        """Number of a new stream, which sends every unanswered batch again."""
         self.unsent.extendleft(reversed(self.in_flight))
         self.in_flight.clear()
         self.stream += 1
@@ -49,17 +52,17 @@ class Window:
         return self.in_flight[-1]
 
 
-class Outbox:
-    """Feeds batches to one stream after another, from a thread that reads them as they come."""
+class BatchSender:
+    """Feeds batches to one stream after another; a thread of its own reads them from their source."""
 
     def __init__(self, requests: Iterable[engine_pb2.EvaluateRequest]) -> None:
-        self._window = Window()
+        self._window = SendWindow()
         self._changed = threading.Condition()
         self._failure: BaseException | None = None
         threading.Thread(target=self._fill, args=(requests,), daemon=True).start()
 
     def stream(self) -> Iterator[engine_pb2.EvaluateRequest]:
-        """Requests for a new stream: those without an answer, then the rest as they come."""
+        """Requests for a new stream: the unanswered ones, then the rest as they arrive."""
         with self._changed:
             number = self._window.begin()
             self._changed.notify_all()
@@ -73,7 +76,7 @@ class Outbox:
             return request
 
     def check(self) -> None:
-        """Raise what went wrong while batches were read, if anything did."""
+        """Raise the exception that ended the source of batches, if there was one."""
         if self._failure:
             raise self._failure
 
@@ -111,21 +114,21 @@ class Outbox:
             self._changed.notify_all()
 
 
-class AsyncOutbox:
-    """Feeds batches to one stream after another, as they come."""
+class AsyncBatchSender:
+    """Feeds batches to one stream after another."""
 
     def __init__(self) -> None:
-        self._window = Window()
+        self._window = SendWindow()
         self._changed = asyncio.Event()
 
     async def add(self, request: engine_pb2.EvaluateRequest) -> None:
-        """Put a batch in, once there is room."""
+        """Add a batch, once there is room."""
         await self._until(lambda: len(self._window.unsent) < WINDOW)
         self._window.unsent.append(request)
         self._changed.set()
 
     def end(self) -> None:
-        """Nothing more will be put in."""
+        """Mark the last batch as added."""
         self._window.is_closed = True
         self._changed.set()
 
@@ -140,7 +143,7 @@ class AsyncOutbox:
         return self._window.in_flight.popleft()
 
     async def stream(self) -> AsyncIterator[engine_pb2.EvaluateRequest]:
-        """Requests for a new stream: those without an answer, then the rest as they come."""
+        """Requests for a new stream: the unanswered ones, then the rest as they arrive."""
         window = self._window
         number = window.begin()
         while True:

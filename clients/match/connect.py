@@ -1,74 +1,78 @@
-"""The two sides of a match, connected to their daemons, and whose rules hold."""
+"""Connects the two sides of a match to their daemons, and chooses the daemon that acts as referee."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.requests import Thinking
+from plyd.clients.library.requests import LimitArgs
 from plyd.clients.match.openings import check_two_players
-from plyd.clients.match.side import BadMatch, Contender, Limits
+from plyd.clients.match.side import BadMatch, MatchSide, SideLimits
 
-FIRST_SECONDS = 1.0  # for a daemon to be there at all
-AGAIN_SECONDS = 30.0  # for one that was there to come back
+FIRST_SECONDS = 1.0  # retries of the first connection
+AGAIN_SECONDS = 30.0  # retries when a daemon that answered before is unavailable
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class ConnectedSide:
     """A side of the match and the client of its daemon."""
 
-    contender: Contender
+    side: MatchSide
     client: EngineClient
 
 
 @dataclass(frozen=True, slots=True)
-class Players:
-    """Both sides, the client that knows the rules, and how many searches may run at once."""
+class ConnectedSides:
+    """Both sides, the client that is asked for the rules, and the smaller number of search slots."""
 
-    first: Player
-    second: Player
+    first: ConnectedSide
+    second: ConnectedSide
     referee: EngineClient
     slots: int
 
 
 @contextlib.contextmanager
-def connected(game: str, variant: str, contenders: Sequence[Contender], starts: Sequence[str]) -> Iterator[Players]:
-    """Both sides, once it is sure that they can play. Who has no address shares a private daemon.
+def connect_sides(
+    game: str, variant: str, sides: Sequence[MatchSide], starts: Sequence[str]
+) -> Iterator[ConnectedSides]:
+    """Both sides, after a check that each can play. Sides without an address share a private daemon.
 
-    The rules are those of the private daemon, or else of the second side's: the first is more often the one on trial.
+    The referee is the private daemon, or else the second side's: usually the first side is the one being tested.
     """
     with contextlib.ExitStack() as stack:
-        private = "" if all(side.at for side in contenders) else stack.enter_context(PrivateDaemon(game)).target
+        private = "" if all(side.at for side in sides) else stack.enter_context(EmbeddedDaemon(game)).target
 
-        def client(target: str, patience: float) -> EngineClient:
-            return stack.enter_context(EngineClient(target, game, variant, retry_seconds=patience))
+        def client(target: str, retry_seconds: float) -> EngineClient:
+            return stack.enter_context(EngineClient(target, game, variant, retry_seconds=retry_seconds))
 
-        targets = [side.at or private for side in contenders]
+        targets = [side.at or private for side in sides]
         rules = private or targets[1]
         for start in starts:
             check_two_players(client(rules, FIRST_SECONDS), start)
-        slots = [try_out(client(at, FIRST_SECONDS), side) for at, side in zip(targets, contenders, strict=True)]
-        first, second = (Player(side, client(at, AGAIN_SECONDS)) for at, side in zip(targets, contenders, strict=True))
-        yield Players(first, second, client(rules, AGAIN_SECONDS), min(slots))
+        slots = [check_side(client(at, FIRST_SECONDS), side) for at, side in zip(targets, sides, strict=True)]
+        first, second = (
+            ConnectedSide(side, client(at, AGAIN_SECONDS)) for at, side in zip(targets, sides, strict=True)
+        )
+        yield ConnectedSides(first, second, client(rules, AGAIN_SECONDS), min(slots))
 
 
-def try_out(client: EngineClient, contender: Contender) -> int:
-    """How many searches the side's daemon runs at once; raises if the side cannot search as it is to do."""
-    asked = thinking(contender.limits, contender.limits.clock and contender.limits.clock[0])
-    asked["nodes"] = 1
+def check_side(client: EngineClient, side: MatchSide) -> int:
+    """Concurrent searches of the side's daemon; raises BadMatch if it rejects the side's options or limits."""
+    limits = search_limits(side.limits, side.limits.clock and side.limits.clock[0])
+    limits["nodes"] = 1
     try:
         slots = client.describe().daemon.slots
-        client.search(options=contender.options, **asked)
+        client.search(options=side.options, **limits)
     except PlydError as error:
-        raise BadMatch(f"{contender.name}: {error}") from None
+        raise BadMatch(f"{side.name}: {error}") from None
     return slots or 1
 
 
-def thinking(limits: Limits, remaining: float | None) -> Thinking:
-    """Limits as a client takes them, with what is left on the clock."""
-    asked = Thinking(seconds=limits.seconds, nodes=limits.nodes, depth=limits.depth)
+def search_limits(limits: SideLimits, remaining: float | None) -> LimitArgs:
+    """A client's search arguments for these limits and the time remaining on the clock."""
+    arguments = LimitArgs(seconds=limits.seconds, nodes=limits.nodes, depth=limits.depth)
     if limits.clock:
-        asked["remaining_seconds"], asked["increment_seconds"] = remaining, limits.clock[1]
-    return asked
+        arguments["remaining_seconds"], arguments["increment_seconds"] = remaining, limits.clock[1]
+    return arguments

@@ -1,9 +1,9 @@
-"""What a match says about strength: Elo with error bars, likelihood of superiority, and a sequential test.
+"""Statistics of a match: Elo with a confidence interval, likelihood of superiority, and a sequential test (SPRT).
 
-Each opening is played twice with sides changed, and the two games of such a pair are not independent: an opening that
-is won for whoever moves first gives 1-0 and 0-1, always. So pairs are counted, not games, by what the first side scored
-in both together: 0, 1/2, 1, 3/2 or 2 points, the five counts of a "pentanomial". Their spread is what the pairs show;
-that of single games would call the same match less certain than it is.
+Each opening is played twice with sides swapped, and the two games of such a pair are not independent: an opening that
+is won for the side that moves first always gives 1-0 and 0-1. Pairs are therefore counted instead of games, by the
+points of the first side in both games: 0, 1/2, 1, 3/2 or 2, the five counts of a "pentanomial". The variance is that of
+the pairs; the variance of single games would overestimate the uncertainty.
 
 A score here is a share of the points, 0 to 1, and Elo is logistic: `score = 1 / (1 + 10^(-elo/400))`.
 """
@@ -12,16 +12,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a pair
+SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # possible scores of a pair
 TWO_SIDED_95 = 1.959964  # standard deviations
-ALIKE_95 = 3.0  # "rule of three": what never happened in n tries has, with 95%, a probability below 3/n
-ALMOST_NOTHING = 1e-3  # stands for a count of 0, whose logarithm is no number
+RULE_OF_THREE = 3.0  # an event that never occurred in n trials has a probability below 3/n (95% confidence)
+PSEUDO_COUNT = 1e-3  # replaces a count of 0, which has no logarithm
 HALVINGS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """How much stronger the first side is, in Elo, between two ends that hold with 95%; and how surely it is (LOS)."""
+    """The Elo difference of the first side, its 95% confidence interval, and the likelihood of superiority (LOS)."""
 
     elo: float
     low: float
@@ -30,21 +30,21 @@ class Strength:
 
 
 def score_of(elo: float) -> float:
-    """The share of points that a side so much stronger scores."""
+    """The expected score at an Elo difference."""
     return 1 / (1 + 10 ** (-elo / 400))
 
 
 def elo_of(score: float) -> float:
-    """How much stronger a side is that scores so; without end at 0 and 1."""
+    """The Elo difference for a score; infinite at 0 and 1."""
     if score <= 0:
         return -math.inf
     return math.inf if score >= 1 else 400 * math.log10(score / (1 - score))
 
 
 def strength(pairs: Sequence[int]) -> Strength | None:
-    """What the counts of pairs say, by the normal approximation; None if there are none.
+    """The strength that these counts of pairs show, by the normal approximation; None without pairs.
 
-    Pairs that were all alike have no spread to judge by, so what was never seen may have happened to 3 in n.
+    If all pairs have the same score, their variance is 0, so the interval follows from the rule of three.
     """
     if not (count := sum(pairs)):
         return None
@@ -55,19 +55,19 @@ def strength(pairs: Sequence[int]) -> Strength | None:
         low, high = mean - TWO_SIDED_95 * deviation, mean + TWO_SIDED_95 * deviation
         superiority = (1 + math.erf((mean - 0.5) / deviation / math.sqrt(2))) / 2
     else:
-        unseen = min(1.0, ALIKE_95 / count)
+        unseen = min(1.0, RULE_OF_THREE / count)
         low, high = mean - unseen * mean, mean + unseen * (1 - mean)
-        superiority = 0.5 if mean == 0.5 else 0.5**count if mean < 0.5 else 1 - 0.5**count  # as coins fall
+        superiority = 0.5 if mean == 0.5 else 0.5**count if mean < 0.5 else 1 - 0.5**count  # fair coin tosses
     return Strength(elo_of(mean), elo_of(low), elo_of(high), superiority)
 
 
 @dataclass(frozen=True, slots=True)
 class SequentialTest:
-    """Is the first side stronger by `elo0` (H0) or by `elo1` (H1)? Wald's test, which ends as soon as that is clear.
+    """Is the first side stronger by `elo0` (H0) or by `elo1` (H1)? Wald's sequential probability ratio test.
 
-    It is generalised, as fishtest's is: what the hypotheses leave open, how likely each of a pair's five results is,
-    takes the values under which the pairs seen are likeliest. H1 is accepted though H0 is true with a probability of
-    about `alpha`, H0 though H1 is true with one of about `beta`.
+    It is the generalised test (GSPRT) of fishtest: the probabilities of the five results of a pair, which the
+    hypotheses leave open, are their maximum-likelihood estimates under each hypothesis. `alpha` is the probability
+    of accepting H1 although H0 is true, `beta` that of accepting H0 although H1 is true.
     """
 
     elo0: float
@@ -77,33 +77,33 @@ class SequentialTest:
 
     @property
     def lower(self) -> float:
-        """The ratio at which H0 is accepted."""
+        """The log-likelihood ratio at which H0 is accepted."""
         return math.log(self.beta / (1 - self.alpha))
 
     @property
     def upper(self) -> float:
-        """The ratio at which H1 is accepted."""
+        """The log-likelihood ratio at which H1 is accepted."""
         return math.log((1 - self.beta) / self.alpha)
 
     def ratio(self, pairs: Sequence[int]) -> float:
-        """The logarithm of how much likelier H1 makes these pairs than H0."""
+        """The log-likelihood ratio of H1 to H0, given these pairs."""
         if not any(pairs):
             return 0.0
-        counts = [number or ALMOST_NOTHING for number in pairs]
+        counts = [number or PSEUDO_COUNT for number in pairs]
         seen = [number / sum(counts) for number in counts]
-        under0, under1 = (likeliest(seen, score_of(elo)) for elo in (self.elo0, self.elo1))
+        under0, under1 = (maximum_likelihood(seen, score_of(elo)) for elo in (self.elo0, self.elo1))
         return sum(number * math.log(p1 / p0) for number, p0, p1 in zip(counts, under0, under1, strict=True))
 
     def accepted(self, ratio: float) -> str:
-        """The hypothesis that a ratio decides for, "H0" or "H1", or nothing."""
+        """The hypothesis accepted at this ratio: "H0", "H1", or an empty string."""
         return "H0" if ratio <= self.lower else "H1" if ratio >= self.upper else ""
 
 
-def likeliest(seen: Sequence[float], mean: float) -> list[float]:
-    """The probabilities with a given mean that explain best what was seen, of which no share may be 0.
+def maximum_likelihood(seen: Sequence[float], mean: float) -> list[float]:
+    """Maximum-likelihood probabilities with a given mean for the observed shares, none of which may be 0.
 
-    By Lagrange they are `seen / (1 + t * (score - mean))`, for the one t that makes the mean right. The left side of
-    the equation for t falls from plus to minus infinity between the two values where a probability would end.
+    With a Lagrange multiplier t they are `seen / (1 + t * (score - mean))`. The constraint on the mean determines t:
+    its left side decreases from plus to minus infinity between the two poles, so bisection finds the root.
     """
     low, high = -1 / (1 - mean), 1 / mean
     for _ in range(HALVINGS):

@@ -1,4 +1,4 @@
-"""Where the games of a match begin: random openings, or a file of them. The rules are asked of a daemon."""
+"""Openings of a match: random ones, or those of a file. A daemon is asked for the rules."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from random import Random
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.errors import InvalidRequest
 from plyd.clients.library.requests import State
-from plyd.clients.match.results import Played
+from plyd.clients.match.results import PlayedGame
 from plyd.clients.match.side import BadMatch
 from plyd.v1 import position_pb2
 
 ONGOING = position_pb2.OUTCOME_ONGOING
 PLAYERS = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
-DRAWS = 50  # in which a new opening has to turn up
+TRIES = 50  # to find an opening that was not used before
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A start, the moves already made, and what stands on the board then."""
+    """A starting position, the moves from there, and the position after them."""
 
     start: str
     moves: tuple[str, ...]
@@ -28,29 +28,29 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixture:
-    """A game to be played; see Played for its number."""
+class ScheduledGame:
+    """A game that is still to be played; PlayedGame explains its number."""
 
     game: int
     opening: Opening
 
 
-def fixtures(openings: Iterable[Opening], games: int, done: Mapping[int, Played]) -> Iterator[Fixture]:
-    """The games still to be played, two an opening. Those done have to have the openings that they would have now."""
+def schedule(openings: Iterable[Opening], games: int, done: Mapping[int, PlayedGame]) -> Iterator[ScheduledGame]:
+    """The games still to be played, two per opening; raises BadMatch if a saved game has another opening."""
     for pair, opening in zip(range(games // 2), openings, strict=False):
         for game in (2 * pair, 2 * pair + 1):
             if (played := done.get(game)) is None:
-                yield Fixture(game, opening)
+                yield ScheduledGame(game, opening)
             elif (played.start, tuple(played.opening)) != (opening.start, opening.moves):
                 saved, now = (
                     f"{start} | {' '.join(moves)}"
                     for start, moves in ((played.start, played.opening), (opening.start, opening.moves))
                 )
-                raise BadMatch(f"game {game} began with {saved!r} when it was saved; it would begin with {now!r} now")
+                raise BadMatch(f"game {game} was saved with the opening {saved!r}; now it would have {now!r}")
 
 
 def check_two_players(rules: EngineClient, start: str) -> None:
-    """Raise unless two players take turns from here: after some moves another player than the first has to move."""
+    """Raise BadMatch unless two players take turns: after some moves the second player must be to move."""
     state = rules.new_game(start)
     if state.outcome != ONGOING:
         raise BadMatch(f"the game is over in {start!r}")
@@ -61,35 +61,35 @@ def check_two_players(rules: EngineClient, start: str) -> None:
         raise BadMatch(f"{state.position.game} is a game for one player; a match needs a game for two")
 
 
-def drawn(rules: EngineClient, starts: Sequence[str], plies: int, seed: int) -> Iterator[Opening]:
-    """Openings without end: the starts in turn, each with so many random moves after it.
+def random_openings(rules: EngineClient, starts: Sequence[str], plies: int, seed: int) -> Iterator[Opening]:
+    """An endless sequence of openings: the starts in turn, each followed by `plies` random moves.
 
-    No position comes twice from a start, until it seems to have no more of them; then its second round begins.
+    A start does not repeat a position until no new one is found; then all its positions may occur again.
     """
     random = Random(seed)
     seen: dict[str, set[str]] = {start: set() for start in starts}
     while True:
         for start in starts:
-            yield fresh(rules, start, plies, random, seen[start])
+            yield distinct_opening(rules, start, plies, random, seen[start])
 
 
-def fresh(rules: EngineClient, start: str, plies: int, random: Random, seen: set[str]) -> Opening:
-    """An opening not seen, if there is one; it counts as seen from now on."""
+def distinct_opening(rules: EngineClient, start: str, plies: int, random: Random, seen: set[str]) -> Opening:
+    """An opening whose position is not in `seen`, if one is found; its position is added to `seen`."""
     opening = None
-    for _ in range(DRAWS if plies else 1):
-        opening = draw(rules, start, plies, random) or opening
+    for _ in range(TRIES if plies else 1):
+        opening = random_opening(rules, start, plies, random) or opening
         if opening and opening.text not in seen:
             break
     else:
         seen.clear()
     if opening is None:
-        raise BadMatch(f"after {plies} random moves from {start!r} the game is over; begin with fewer")
+        raise BadMatch(f"after {plies} random moves from {start!r} the game is over; use fewer")
     seen.add(opening.text)
     return opening
 
 
-def draw(rules: EngineClient, start: str, plies: int, random: Random) -> Opening | None:
-    """The opening after so many random moves, or None if the game is over by then."""
+def random_opening(rules: EngineClient, start: str, plies: int, random: Random) -> Opening | None:
+    """The opening after `plies` random moves, or None if the game ends before that."""
     state, moves = rules.new_game(start), []
     begun = state.position.start
     for _ in range(plies):
@@ -105,8 +105,8 @@ def opening_of(state: State, start: str, moves: Sequence[str]) -> Opening:
     return Opening(start, tuple(moves), state.text, state.to_move)
 
 
-def listed(rules: EngineClient, path: Path) -> list[Opening]:
-    """The openings of a file, one a line: a start, and perhaps moves after a bar, `7x6 | 4 4 3`."""
+def read_openings(rules: EngineClient, path: Path) -> list[Opening]:
+    """The openings in a file, one per line: a start and, after a bar, optional moves: `7x6 | 4 4 3`."""
     openings = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -125,5 +125,5 @@ def listed(rules: EngineClient, path: Path) -> list[Opening]:
                 raise BadMatch(f"{path}, line {number}: the game is over in {line.strip()!r}")
             openings.append(opening_of(state, state.position.start, moves.split()))
     if not openings:
-        raise BadMatch(f"{path} holds no opening; one is a line such as '7x6 | 4 4'")
+        raise BadMatch(f"{path} contains no openings; an opening is a line such as '7x6 | 4 4'")
     return openings

@@ -1,4 +1,4 @@
-"""Games of a match as they were played: one JSON object a line in a file, and what they add up to."""
+"""Finished games of a match: one JSON object per line in a file, and their sum."""
 
 import json
 import math
@@ -15,12 +15,12 @@ from plyd.clients.match.side import BadMatch
 SIDES = ("first", "second")
 DRAW = "draw"
 MOST_GAMES = 10_000_000  # of a match
-BY_RULES = "rules"  # how a game ended that nobody forfeited
+BY_RULES = "rules"  # reason of a game that was not forfeited
 
 
 @dataclass(frozen=True, slots=True)
-class Thoughts:
-    """What one side spent on each of its moves, and how well it thought it stood: 0 lost, 1 won."""
+class SearchStats:
+    """Time, nodes and score of each move of one side; a score is 0 (lost) to 1 (won)."""
 
     ms: list[float] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
@@ -28,8 +28,8 @@ class Thoughts:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """A finished game. Games 2n and 2n + 1 have the same opening; in the even one the first side moves first."""
+class PlayedGame:
+    """A finished game. Games 2n and 2n + 1 share an opening; in the even one the first side moves first."""
 
     game: int
     start: str
@@ -37,8 +37,8 @@ class Played:
     moves: list[str]  # after the opening
     winner: str  # one of SIDES, or DRAW
     reason: str  # BY_RULES, or why the loser forfeits
-    first: Thoughts
-    second: Thoughts
+    first: SearchStats
+    second: SearchStats
 
     @property
     def points(self) -> int:
@@ -46,16 +46,16 @@ class Played:
         return {"first": 2, DRAW: 1, "second": 0}[self.winner]
 
     def as_json(self) -> dict[str, Any]:
-        """What is written of it."""
+        """The game as an object for JSON."""
         return {**asdict(self), "moved_first": SIDES[self.game % 2]}
 
 
-def played_of(line: str) -> Played:
-    """A game as it was written; ValueError for anything else."""
+def parse_game(line: str) -> PlayedGame:
+    """The game in a line of a match file; raises ValueError for any other line."""
     try:
-        told = json.loads(line)
-        told.pop("moved_first")
-        played = Played(**{**told, **{side: Thoughts(**told[side]) for side in SIDES}})
+        fields = json.loads(line)
+        fields.pop("moved_first")
+        played = PlayedGame(**{**fields, **{side: SearchStats(**fields[side]) for side in SIDES}})
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"no game: {error!r:.60}") from None
     if played.winner not in (*SIDES, DRAW) or type(played.game) is not int or not 0 <= played.game < MOST_GAMES:
@@ -64,8 +64,8 @@ def played_of(line: str) -> Played:
     return played
 
 
-def _check_kinds(played: Played) -> None:
-    """Raise ValueError if a field of a game is not of its kind."""
+def _check_kinds(played: PlayedGame) -> None:
+    """Raise ValueError if a field of a game has the wrong type."""
     texts, numbers = (str,), (int, float)
     lists: list[tuple[Any, tuple[type, ...]]] = [([played.start, played.reason], texts)]
     lists += [(played.opening, texts), (played.moves, texts)]
@@ -75,26 +75,26 @@ def _check_kinds(played: Played) -> None:
         if not isinstance(values, list) or not all(type(value) in kinds for value in values):
             raise ValueError(f"{values!r:.60} is not a list of {' or '.join(kind.__name__ for kind in kinds)}")
         if any(isinstance(value, float) and not math.isfinite(value) for value in values):
-            raise ValueError(f"{values!r:.60} has a number without end")
+            raise ValueError(f"{values!r:.60} contains a number that is not finite")
 
 
-class Tally:
-    """Games added up. A sequential test looks at pairs in the order of their openings, whichever ended first.
+class MatchTally:
+    """The sum of the finished games. A sequential test reads pairs in the order of their openings.
 
-    So it does not favour short games, and decides the same however many games are played at once. Games of later pairs,
-    played while the last one was still going on, do not count then.
+    It therefore does not favour short games, and its decision does not depend on the concurrency. Games of later pairs
+    that ended before the decision do not count.
     """
 
     def __init__(self, test: SequentialTest | None = None) -> None:
         self.test = test
-        self.ratio = 0.0  # of the test
-        self.accepted = ""  # by the test: "H0" or "H1"
-        self._games: dict[int, Played] = {}
+        self.ratio = 0.0  # log-likelihood ratio of the test
+        self.accepted = ""  # hypothesis accepted by the test: "H0" or "H1"
+        self._games: dict[int, PlayedGame] = {}
         self._tested = [0] * 5
         self._end: int | None = None  # the first game that does not count
 
-    def add(self, played: Played) -> None:
-        """Count a game."""
+    def add(self, played: PlayedGame) -> None:
+        """Add a finished game."""
         self._games[played.game] = played
         while self.test and not self.accepted and (points := self._pair(sum(self._tested))) is not None:
             self._tested[points] += 1
@@ -109,15 +109,15 @@ class Tally:
 
     @property
     def finished(self) -> int:
-        """How many games are finished, whether they count or not."""
+        """Number of finished games, whether they count or not."""
         return len(self._games)
 
-    def games(self) -> list[Played]:
+    def games(self) -> list[PlayedGame]:
         """The games that count, in order."""
         return [self._games[game] for game in sorted(self._games) if self._end is None or game < self._end]
 
     def pairs(self) -> list[int]:
-        """How many pairs brought the first side 0, 1/2, 1, 3/2 and 2 points, of those whose games both count."""
+        """Numbers of pairs in which the first side scored 0, 1/2, 1, 3/2 and 2 points; both games must count."""
         counts = [0] * 5
         for game in range(0, max(self._games, default=-1) + 1 if self._end is None else self._end, 2):
             if (points := self._pair(game // 2)) is not None:
@@ -125,27 +125,27 @@ class Tally:
         return counts
 
     def _pair(self, number: int) -> int | None:
-        """Half points of the first side in a pair, or None if it is not finished."""
+        """Half points of the first side in a pair, or None if the pair is not finished."""
         games = [self._games.get(2 * number + which) for which in (0, 1)]
         return sum(game.points for game in games if game) if all(games) else None
 
 
-class SaveFile:
-    """The games of a match in a file, of which the first line says how the match is played; use it in a `with`.
+class MatchFile:
+    """A file with the settings of a match in its first line and a game in each other line; use it in a `with`.
 
-    A line is written when its game is finished, so whatever is killed loses only the games it was playing.
+    Each game is written when it ends, so a process that is killed loses only its unfinished games.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
         self._path = path
-        self._settings = json.loads(json.dumps(settings))  # tuples are lists there
+        self._settings = json.loads(json.dumps(settings))  # JSON turns tuples into lists
         self._resume = resume
 
     def __enter__(self) -> Self:
         try:
             self._file = self._path.open("a+b" if self._resume else "xb", buffering=0)
         except FileExistsError:
-            raise BadMatch(f"{self._path} is there already; go on with it by --resume, or save elsewhere") from None
+            raise BadMatch(f"{self._path} already exists; continue it with --resume, or save elsewhere") from None
         except OSError as error:
             raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
         return self
@@ -155,8 +155,8 @@ class SaveFile:
     ) -> None:
         self._file.close()
 
-    def begin(self) -> list[Played]:
-        """The games already there; a new file gets its first line."""
+    def begin(self) -> list[PlayedGame]:
+        """The games in the file; writes the first line of a new file."""
         lines = list(self._whole_lines()) if self._resume else []
         if not lines:
             self._write(self._settings)
@@ -165,40 +165,40 @@ class SaveFile:
         played = {}
         for number, line in enumerate(lines[1:], 2):
             try:
-                game = played_of(line)
+                game = parse_game(line)
             except ValueError:
-                raise BadMatch(f"{self._path}, line {number}: {line[:60]!r} is no game of a match") from None
+                raise BadMatch(f"{self._path}, line {number}: {line[:60]!r} is not a game of a match") from None
             played[game.game] = game
         return list(played.values())
 
-    def add(self, played: Played) -> None:
-        """Write a game."""
+    def add(self, played: PlayedGame) -> None:
+        """Append a game."""
         self._write(played.as_json())
 
-    def _write(self, told: Mapping[str, Any]) -> None:
+    def _write(self, fields: Mapping[str, Any]) -> None:
         try:
-            self._file.write(json.dumps(told, separators=(",", ":")).encode() + b"\n")
+            self._file.write(json.dumps(fields, separators=(",", ":")).encode() + b"\n")
         except OSError as error:
             raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
 
     def _whole_lines(self) -> Iterator[str]:
-        """The lines of the file; what a kill left of a last one is cut off."""
+        """The complete lines of the file; an incomplete last line, left by a killed process, is removed."""
         self._file.seek(0)
         data = self._file.read()
         whole = data.rfind(b"\n") + 1
         if whole == 0 and data and not data.startswith(b"{"):
-            raise BadMatch(f"{self._path} is not a file of a match")
+            raise BadMatch(f"{self._path} is not a match file")
         self._file.truncate(whole)
         self._file.seek(0, os.SEEK_END)
         yield from data[:whole].decode(errors="replace").splitlines()
 
     def _check(self, line: str) -> None:
-        """Raise if the file's match is another one."""
+        """Raise BadMatch if the file belongs to another match."""
         try:
             there = json.loads(line)
             keys: Sequence[str] = [key for key in self._settings if there.get(key) != self._settings[key]]
         except (ValueError, AttributeError, RecursionError):
-            raise BadMatch(f"{self._path} is not a file of a match: it begins with {line[:60]!r}") from None
+            raise BadMatch(f"{self._path} is not a match file: it begins with {line[:60]!r}") from None
         for key in keys:
             saved, asked = (json.dumps(which.get(key)) for which in (there, self._settings))
-            raise BadMatch(f"{self._path} is of another match: its {key} is {saved}, asked for is {asked}")
+            raise BadMatch(f"{self._path} belongs to another match: its {key} is {saved}, not {asked}")

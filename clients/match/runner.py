@@ -1,4 +1,4 @@
-"""Plays the games of a match, several at once: two streams a game, one a side, and a referee who knows the rules."""
+"""Plays the games of a match concurrently. Each game has one stream per side; a referee applies the rules."""
 
 import queue
 import threading
@@ -9,106 +9,106 @@ from typing import Self
 from plyd.clients.library.client import Game
 from plyd.clients.library.errors import Cancelled, InvalidRequest, Overloaded, PlydError, Unavailable
 from plyd.clients.library.requests import ANSWER_SECONDS, WINNERS, Report
-from plyd.clients.match.connect import Player, Players, thinking
-from plyd.clients.match.openings import ONGOING, PLAYERS, Fixture, Opening
-from plyd.clients.match.results import BY_RULES, DRAW, SIDES, Played, Thoughts
+from plyd.clients.match.connect import ConnectedSide, ConnectedSides, search_limits
+from plyd.clients.match.openings import ONGOING, PLAYERS, Opening, ScheduledGame
+from plyd.clients.match.results import BY_RULES, DRAW, SIDES, PlayedGame, SearchStats
 from plyd.clients.match.side import BadMatch
 from plyd.v1 import position_pb2, search_pb2
 
-TRIES = 3  # to get one move out of a daemon that is lost again and again
-BUSY_SECONDS = 60.0  # that a daemon may have no slot for one move
-PATIENT_SECONDS = 600.0  # for a move without a limit of time
-AGAIN_SECONDS = 0.05  # before a daemon that was lost, or had no slot, is asked again
-GRACE_SECONDS = 0.05  # beyond the clock, for the way there and back
-WATCH_SECONDS = 0.2  # between two looks at who is overdue
+TRIES = 3  # per move, when the daemon becomes unavailable
+BUSY_SECONDS = 60.0  # a daemon may have no free slot for this long
+UNTIMED_MOVE_SECONDS = 600.0  # for a move without a time limit
+RETRY_SECONDS = 0.05  # before a daemon that was unavailable or had no free slot is asked again
+GRACE_SECONDS = 0.05  # a move may exceed the clock by this much, for network delay
+WATCH_SECONDS = 0.2  # between two checks for overdue searches
 PROVEN = {search_pb2.RESULT_WIN: 1.0, search_pb2.RESULT_DRAW: 0.5, search_pb2.RESULT_LOSS: 0.0}
 
 
 class Forfeit(Exception):
-    """A side that has lost for another reason than the board."""
+    """A side loses a game for a reason other than the rules of the game."""
 
 
-class Seat:
-    """One side in one game: its stream, its clock, its thoughts. A stream that is lost is opened again."""
+class EngineSeat:
+    """One side in one game: its stream, its clock and its search statistics. A lost stream is opened again."""
 
-    def __init__(self, player: Player, opening: Opening) -> None:
-        self._player = player
+    def __init__(self, connected: ConnectedSide, opening: Opening) -> None:
+        self._side = connected.side
+        self._client = connected.client
         self._opening = opening
         self._game: Game | None = None
-        self._told = 0  # moves that the stream knows of
-        self._due: float | None = None  # when the answer has to be there
-        self._limits = player.contender.limits
+        self._sent = 0  # moves that were sent to the stream
+        self._due: float | None = None  # deadline for the current move
+        self._limits = self._side.limits
         self._remaining = self._limits.clock[0] if self._limits.clock else None
-        self.thoughts = Thoughts()
+        self.stats = SearchStats()
 
     def close(self) -> None:
-        """End the stream; a search that runs is given up."""
+        """Close the stream, which cancels a running search."""
         game, self._game = self._game, None
         if game:
             game.close()
 
     def give_up_if_overdue(self) -> None:
-        """End the stream of a search that should have ended. Called by the thread that watches."""
+        """Close the stream if its search is overdue. Called by the watching thread."""
         due, game = self._due, self._game
         if game and due and time.monotonic() > due:
             game.close()
 
     def move(self, moves: Sequence[str]) -> str:
-        """The side's move after these; raises Forfeit if it has none to offer, BadMatch if nobody is there any more."""
+        """The side's move after these moves; raises Forfeit if it fails to give one, BadMatch if its daemon is gone."""
         limit = self._limits.seconds if self._remaining is None else self._remaining
-        patience = PATIENT_SECONDS if limit is None else limit + ANSWER_SECONDS
+        max_seconds = UNTIMED_MOVE_SECONDS if limit is None else limit + ANSWER_SECONDS
         error: PlydError
         tries, busy_until = 0, time.monotonic() + BUSY_SECONDS
         while tries < TRIES:
             try:
                 game = self._game or self._open(moves)
-                self._due = time.monotonic() + patience
+                self._due = time.monotonic() + max_seconds
                 return self._ask(game, moves)
-            except Overloaded as busy:  # refused, and the stream goes on
+            except Overloaded as busy:  # rejected; the stream stays open
                 error, tries = busy, tries + (time.monotonic() > busy_until)
-                time.sleep(AGAIN_SECONDS)
+                time.sleep(RETRY_SECONDS)
             except Unavailable as lost:
                 error, tries = lost, tries + 1
                 self.close()
-                time.sleep(AGAIN_SECONDS)
+                time.sleep(RETRY_SECONDS)
             except Cancelled:
-                raise Forfeit(f"gives no answer within {patience:g} s") from None
+                raise Forfeit(f"gives no answer within {max_seconds:g} s") from None
             except PlydError as refused:
-                raise Forfeit(f"answers with an error: {refused}") from None
+                raise Forfeit(f"returns an error: {refused}") from None
             finally:
                 self._due = None
-        raise Forfeit(f"is lost {TRIES} times at one move: {error}")
+        raise Forfeit(f"is unavailable {TRIES} times during one move: {error}")
 
     def _open(self, moves: Sequence[str]) -> Game:
-        """A new stream, told of all moves. It waits for a daemon that restarts, but not for ever."""
-        contender = self._player.contender
+        """A new stream with all moves so far. The client waits for a daemon that restarts, up to its retry time."""
         try:
-            game = self._player.client.play(self._opening.start, [*self._opening.moves, *moves], **contender.options)
+            game = self._client.play(self._opening.start, [*self._opening.moves, *moves], **self._side.options)
         except (Unavailable, Overloaded) as error:
-            raise BadMatch(f"{contender.name}: {error}") from None
-        self._game, self._told = game, len(moves)
+            raise BadMatch(f"{self._side.name}: {error}") from None
+        self._game, self._sent = game, len(moves)
         return game
 
     def _ask(self, game: Game, moves: Sequence[str]) -> str:
-        """The answer of the stream, once it knows of all moves."""
-        if news := moves[self._told :]:
-            game.moves(*news)
-            self._told = len(moves)
+        """The engine's move, after sending the moves that the stream does not have yet."""
+        if new := moves[self._sent :]:
+            game.moves(*new)
+            self._sent = len(moves)
         began = time.monotonic()
-        report = game.best(**thinking(self._limits, self._remaining))
+        report = game.best(**search_limits(self._limits, self._remaining))
         spent = time.monotonic() - began
         if report.stop_reason == search_pb2.STOP_REASON_STOPPED:
-            raise Unavailable("the daemon shuts down")  # with half an answer; the whole one comes from its successor
-        self.thoughts.ms.append(round(spent * 1000, 1))
-        self.thoughts.nodes.append(report.nodes)
-        self.thoughts.scores.append(score_of(report))
+            raise Unavailable("the daemon shuts down")  # the search is incomplete; it is repeated after the restart
+        self.stats.ms.append(round(spent * 1000, 1))
+        self.stats.nodes.append(report.nodes)
+        self.stats.scores.append(score_of(report))
         self._charge(spent)
         if not report.move:
             raise Forfeit("has no move")
         return report.move
 
     def _charge(self, spent: float) -> None:
-        """Take time off the clock."""
+        """Deduct time from the clock; raises Forfeit if it has run out."""
         if self._limits.clock and self._remaining is not None:
             left = self._remaining - spent
             if left < -GRACE_SECONDS:
@@ -117,7 +117,7 @@ class Seat:
 
 
 def score_of(report: Report) -> float | None:
-    """How well the mover stands, 0 lost to 1 won, both only if proven; None if the engine does not say."""
+    """Score of the side to move from 0 (proven loss) to 1 (proven win); None if the engine gives none."""
     match report.score.WhichOneof("value"):
         case "win_probability":
             return min(0.999, max(0.001, round(report.score.win_probability, 3)))
@@ -126,16 +126,16 @@ def score_of(report: Report) -> float | None:
     return None
 
 
-class Contest:
-    """Plays fixtures, so many at once; use it in a `with`, which gives up what is still being played."""
+class MatchRunner:
+    """Plays scheduled games, `concurrency` at a time; leaving the `with` block aborts unfinished games."""
 
-    def __init__(self, players: Players, fixtures: Iterable[Fixture], concurrency: int) -> None:
-        self._players = (players.first, players.second)
-        self._referee = players.referee
-        self._fixtures = iter(fixtures)
-        self._drawing = threading.Lock()
-        self._done: queue.SimpleQueue[Played | BaseException | None] = queue.SimpleQueue()
-        self._seats: set[Seat] = set()
+    def __init__(self, connected: ConnectedSides, schedule: Iterable[ScheduledGame], concurrency: int) -> None:
+        self._sides = (connected.first, connected.second)
+        self._referee = connected.referee
+        self._schedule = iter(schedule)
+        self._schedule_lock = threading.Lock()
+        self._done: queue.SimpleQueue[PlayedGame | BaseException | None] = queue.SimpleQueue()
+        self._seats: set[EngineSeat] = set()
         self._is_over = False
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)]
 
@@ -146,13 +146,13 @@ class Contest:
 
     def __exit__(self, *_: object) -> None:
         self._is_over = True
-        for client in {self._referee, *(player.client for player in self._players)}:
+        for client in {self._referee, *(connected.client for connected in self._sides)}:
             client.close()
         for thread in self._threads:
             thread.join(ANSWER_SECONDS)
 
-    def results(self) -> Iterator[Played]:
-        """Games as they end. An error that is nobody's fault, such as a daemon that went for good, is raised."""
+    def results(self) -> Iterator[PlayedGame]:
+        """Games as they end. Raises errors that are not a forfeit, such as a daemon that is gone."""
         working, look = len(self._threads), time.monotonic()
         while working:
             if (now := time.monotonic()) >= look:
@@ -173,22 +173,22 @@ class Contest:
     def _work(self) -> None:
         try:
             while not self._is_over:
-                with self._drawing:
-                    fixture = next(self._fixtures, None)
-                if fixture is None:
+                with self._schedule_lock:
+                    scheduled = next(self._schedule, None)
+                if scheduled is None:
                     break
-                self._done.put(self._play(fixture))
+                self._done.put(self._play(scheduled))
             self._done.put(None)
-        except BaseException as error:  # told to whoever waits for results
+        except BaseException as error:  # results() raises it
             if not self._is_over:
                 self._done.put(error)
 
-    def _play(self, fixture: Fixture) -> Played:
-        """One game from its opening to its end."""
-        opening = fixture.opening
-        seats = [Seat(player, opening) for player in self._players]
+    def _play(self, scheduled: ScheduledGame) -> PlayedGame:
+        """Play one game from its opening to its end."""
+        opening = scheduled.opening
+        seats = [EngineSeat(connected, opening) for connected in self._sides]
         self._seats.update(seats)
-        beginner = fixture.game % 2
+        beginner = scheduled.game % 2
         sides = {int(side): beginner if side == opening.to_move else 1 - beginner for side in PLAYERS}
         moves: list[str] = []
         try:
@@ -197,13 +197,13 @@ class Contest:
             self._seats.difference_update(seats)
             for seat in seats:
                 seat.close()
-        first, second = (seat.thoughts for seat in seats)
-        return Played(fixture.game, opening.start, list(opening.moves), moves, winner, reason, first, second)
+        first, second = (seat.stats for seat in seats)
+        return PlayedGame(scheduled.game, opening.start, list(opening.moves), moves, winner, reason, first, second)
 
     def _finish(
-        self, seats: Sequence[Seat], sides: dict[int, int], opening: Opening, moves: list[str]
+        self, seats: Sequence[EngineSeat], sides: dict[int, int], opening: Opening, moves: list[str]
     ) -> tuple[str, str]:
-        """Who wins, and why; the moves are added as they are made."""
+        """The winner and the reason; appends to `moves` as the game proceeds."""
         text, to_move, outcome = opening.text, opening.to_move, ONGOING
         while outcome == ONGOING:
             turn = sides[to_move]
@@ -219,8 +219,9 @@ class Contest:
         return (SIDES[sides[WINNERS[outcome]]] if outcome in WINNERS else DRAW), BY_RULES
 
     def _judge(self, text: str, move: str) -> position_pb2.State:
+        """The position after a move; raises Forfeit if the move is illegal."""
         try:
             return self._referee.apply(text, move)
         except InvalidRequest as error:
-            told = str(error).removeprefix("move 1: ")  # of those sent, not of the game
-            raise Forfeit(f"plays {move!r}: {told}") from None
+            reason = str(error).removeprefix("move 1: ")  # counts the moves sent here, not those of the game
+            raise Forfeit(f"plays {move!r}: {reason}") from None

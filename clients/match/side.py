@@ -1,4 +1,4 @@
-"""One side of a match, written as words: `nodes=1000 seed=3 at=127.0.0.1:25841 name=new`."""
+"""One side of a match, written as KEY=VALUE pairs: `nodes=1000 seed=3 at=127.0.0.1:25843 name=new`."""
 
 import math
 import shlex
@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-LIMITS = ("time", "nodes", "depth", "clock")  # the words that limit a search
-OWN_WORDS = (*LIMITS, "at", "name")  # whatever else is said is an option of the engine
+LIMITS = ("time", "nodes", "depth", "clock")  # keys that limit a search
+OWN_KEYS = (*LIMITS, "at", "name")  # every other key is an option of the engine
 
 
 class BadMatch(ValueError):
-    """A match that cannot be played as it was asked for."""
+    """The match cannot be played with these settings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """When each search ends."""
+class SideLimits:
+    """The limits of each search of one side."""
 
-    seconds: float | None = None  # a move
+    seconds: float | None = None  # per move
     nodes: int | None = None
     depth: int | None = None
-    clock: tuple[float, float] | None = None  # seconds for all moves of a game, and seconds added after each
+    clock: tuple[float, float] | None = None  # seconds per game, and increment in seconds per move
 
     def __str__(self) -> str:
         parts = [f"{self.seconds * 1000:g} ms a move"] if self.seconds is not None else []
@@ -32,37 +32,37 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """One side of a match: what it is called, where it answers, how long it thinks, how the engine is set."""
+class MatchSide:
+    """One side of a match: its name, its limits, its engine options and its daemon."""
 
     name: str
-    limits: Limits
+    limits: SideLimits
     options: Mapping[str, str] = field(default_factory=dict)
-    at: str = ""  # a daemon's address; none: a private daemon
+    at: str = ""  # address of the daemon; empty for a private daemon
 
     def __str__(self) -> str:
-        """How it plays, for people: "100 ms a move, seed=3"."""
+        """Limits, options and address for the report: "100 ms a move, seed=3"."""
         parts = [str(self.limits), *(f"{key}={value}" for key, value in self.options.items())]
         return ", ".join(parts) + (f", at {self.at}" if self.at else "")
 
     def as_json(self) -> dict[str, Any]:
-        """Everything about it, without what is not set."""
+        """All settings, without those that are not set."""
         limits = {key: value for key, value in asdict(self.limits).items() if value is not None}
         return {"name": self.name, **({"at": self.at} if self.at else {}), **limits, "options": dict(self.options)}
 
 
-def contender_of(text: str, name: str, common: Limits) -> Contender:
-    """The side that words describe. One that sets any limit has only its own limits, any other the common ones."""
-    words = words_of(text)
-    own = {key: words[key] for key in LIMITS if key in words}
-    options = {key: value for key, value in words.items() if key not in OWN_WORDS}
-    limits = limits_of(own) if own else common
-    return Contender(words.get("name", name), limits, options, words.get("at", ""))
+def parse_side(text: str, name: str, common: SideLimits) -> MatchSide:
+    """The side that a text describes; it has the common limits unless it sets a limit itself."""
+    pairs = parse_pairs(text)
+    own = {key: pairs[key] for key in LIMITS if key in pairs}
+    options = {key: value for key, value in pairs.items() if key not in OWN_KEYS}
+    limits = parse_limits(own) if own else common
+    return MatchSide(pairs.get("name", name), limits, options, pairs.get("at", ""))
 
 
-def words_of(text: str) -> dict[str, str]:
-    """The words KEY=VALUE of a text by their keys; quotes hold a value with spaces together."""
-    words: dict[str, str] = {}
+def parse_pairs(text: str) -> dict[str, str]:
+    """Values by key, from a text of KEY=VALUE pairs; a value that contains spaces is quoted."""
+    pairs: dict[str, str] = {}
     try:
         split = shlex.split(text)
     except ValueError as error:
@@ -70,33 +70,33 @@ def words_of(text: str) -> dict[str, str]:
     for word in split:
         key, _, value = word.partition("=")
         if not key or not value:
-            own = ", ".join(f"{key}=" for key in OWN_WORDS)
-            raise BadMatch(f"{word!r} is not KEY=VALUE; a key is an engine's option, or one of {own}")
-        if key in words:
-            raise BadMatch(f"{key} is set twice, to {words[key]!r} and {value!r}")
-        words[key] = value
-    return words
+            own = ", ".join(f"{key}=" for key in OWN_KEYS)
+            raise BadMatch(f"{word!r} is not KEY=VALUE; a key is an option of the engine, or one of {own}")
+        if key in pairs:
+            raise BadMatch(f"{key} is set twice, to {pairs[key]!r} and {value!r}")
+        pairs[key] = value
+    return pairs
 
 
-def limits_of(words: Mapping[str, str]) -> Limits:
-    """The limits that words set."""
-    return Limits(
-        seconds_of("time", words["time"], "seconds a move") if "time" in words else None,
-        count_of("nodes", words["nodes"]) if "nodes" in words else None,
-        count_of("depth", words["depth"]) if "depth" in words else None,
-        clock_of(words["clock"]) if "clock" in words else None,
+def parse_limits(pairs: Mapping[str, str]) -> SideLimits:
+    """The limits that these pairs set."""
+    return SideLimits(
+        parse_seconds("time", pairs["time"], "seconds per move") if "time" in pairs else None,
+        parse_count("nodes", pairs["nodes"]) if "nodes" in pairs else None,
+        parse_count("depth", pairs["depth"]) if "depth" in pairs else None,
+        parse_clock(pairs["clock"]) if "clock" in pairs else None,
     )
 
 
-def clock_of(text: str) -> tuple[float, float]:
-    """Seconds for a game and seconds added after each move, from "60+0.5" or "60"."""
+def parse_clock(text: str) -> tuple[float, float]:
+    """Seconds per game and increment per move, from "60+0.5" or "60"."""
     whole, _, increment = text.partition("+")
-    form = "seconds for all moves, and perhaps seconds added after each, as in 60+0.5"
-    return seconds_of("clock", whole, form, text), seconds_of("clock", increment or "0", form, text, least=0.0)
+    form = "seconds per game with an optional increment per move, such as 60+0.5"
+    return parse_seconds("clock", whole, form, text), parse_seconds("clock", increment or "0", form, text, least=0.0)
 
 
-def seconds_of(key: str, text: str, form: str, whole: str = "", least: float = 0.001) -> float:
-    """A number of seconds."""
+def parse_seconds(key: str, text: str, form: str, whole: str = "", least: float = 0.001) -> float:
+    """A number of seconds, at least `least`."""
     try:
         seconds = float(text)
     except ValueError:
@@ -106,7 +106,7 @@ def seconds_of(key: str, text: str, form: str, whole: str = "", least: float = 0
     return seconds
 
 
-def count_of(key: str, text: str) -> int:
+def parse_count(key: str, text: str) -> int:
     """A whole number of at least 1."""
     if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= 1):
         raise BadMatch(f"{key} is {text!r}; allowed is a whole number from 1")

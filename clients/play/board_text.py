@@ -1,4 +1,4 @@
-"""Boards and reports of two-player games as a person reads them. Knows no game: only what a State and a Report say."""
+"""Boards, scores and reports of two-player games as text. Independent of the game: it reads State and Report only."""
 
 import re
 
@@ -9,8 +9,8 @@ from plyd.v1 import position_pb2, search_pb2
 
 STONES: dict[int, str] = {position_pb2.SIDE_PLAYER_ONE: "x", position_pb2.SIDE_PLAYER_TWO: "o"}
 COLOURS = {"x": "red", "o": "yellow"}
-MOST_MOVES = 12  # of a line of play; what comes later is seldom played
-TWO_PARTS = re.compile(r"([A-Za-z]+|\d+(?=\D))\W?(\d+)")  # a move that names column and row: h8, or 8,8
+MAX_PV_MOVES = 12
+TWO_PARTS = re.compile(r"([A-Za-z]+|\d+(?=\D))\W?(\d+)")  # a move with column and row: h8, or 8,8
 
 
 def other(side: int) -> int:
@@ -19,14 +19,14 @@ def other(side: int) -> int:
 
 
 class Labels:
-    """Names of columns and rows, learned from the moves that lead there."""
+    """Names of columns and rows, taken from the moves to their cells."""
 
     def __init__(self) -> None:
         self.columns: dict[int, str] = {}
         self.rows: dict[int, str] = {}
 
     def learn(self, state: State) -> None:
-        """Read the moves of a state; a move without a row's name is a column's."""
+        """Take the names from the legal moves of a state; a move without a row names its column."""
         for legal in state.legal_moves:
             if legal.HasField("cell"):
                 row, column = divmod(legal.cell, state.board.columns)
@@ -37,7 +37,7 @@ class Labels:
 
 
 def draw(state: State, labels: Labels, last: int | None) -> str:
-    """The board with its labels above and at the left, and the last move in parentheses.
+    """The board with its labels above and on the left, and the last move in parentheses.
 
     1  2  3  4
     .  .  .  .
@@ -66,8 +66,8 @@ def _cell(label: str, width: int, *, is_last: bool) -> str:
     return f"({text})" if is_last else f" {text} "
 
 
-def score_words(score: search_pb2.Score) -> str:
-    """What a score says: "61.5% for x", "o wins in 7 plies", "a draw"."""
+def score_text(score: search_pb2.Score) -> str:
+    """A score as text: "61.5% for x", "o wins in 7 plies", "a draw"."""
     value = score.WhichOneof("value")
     if value == "proven":
         result, side = score.proven.result, score.point_of_view
@@ -81,12 +81,12 @@ def score_words(score: search_pb2.Score) -> str:
     return f"{score.expected_points:,.1f} points" if value == "expected_points" else "no score"
 
 
-def report_words(report: Report) -> str:
-    """What a search found and how fast: its score, nodes, nodes a second, line of play."""
-    words = [score_words(report.score), f"{report.nodes:,} nodes"]
+def report_text(report: Report) -> str:
+    """Score, nodes, nodes per second and principal variation of a report."""
+    words = [score_text(report.score), f"{report.nodes:,} nodes"]
     if report.elapsed_us:
         words.append(f"{report.nodes * 1_000_000 // report.elapsed_us:,}/s")
     if report.lines:
         moves = report.lines[0].moves
-        words.append(f"line {' '.join(moves[:MOST_MOVES])}{' ...' if len(moves) > MOST_MOVES else ''}")
+        words.append(f"line {' '.join(moves[:MAX_PV_MOVES])}{' ...' if len(moves) > MAX_PV_MOVES else ''}")
     return ", ".join(words)

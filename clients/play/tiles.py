@@ -1,159 +1,168 @@
-"""`plyd play`: a command for each game; here those of tile games, which play many games and tell what came of them."""
+"""`plyd play 2048` and `plyd play 2584`: many games of a tile game, and statistics on them."""
 
 import contextlib
-import json
 import os
 import secrets
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from plyd.clients.formats.rec2584 import FACES, BadRecord, Finished, Judge, RecordWriter, Replay, read_records
-from plyd.clients.hosts.arena2584 import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
-from plyd.clients.play.games import Games
+from plyd.clients.formats.rec2584 import BadRecord, RecordWriter, read_records
+from plyd.clients.formats.rec2584_judge import Judge
+from plyd.clients.formats.tile_replay import FACES, FinishedGame
 from plyd.clients.play.statistics import Blocks
+from plyd.clients.play.tile_games import TileSettings, in_bulk, over_wire
 
-BULK = [sys.executable, "-P", "-m", "plyd.engines.tiles.play.many_games"]
-RECORDED = "2584"  # the game that record files hold
-VARIANTS = {"2048": ("classic",), "2584": ("classic", "hard")}
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be played."""
-
-    game: str
-    variant: str
-    games: int
-    depth: int | None
-    move_time: int | None
-    evil: bool
-    seed: int
-    threads: int
-    model: Path | None = None
-    until: int | None = None
+RECORDED = "2584"  # the game of record files
 
 
-@click.group(cls=Games, short_help="Play a game, or many.", subcommand_metavar="GAME [ARGS]...")
-def play() -> None:
-    """Play 2048 or 2584 many times, with statistics; or Connect Four against a person.
+def shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of every tile game to a command."""
+    for option in reversed(
+        [
+            click.option("--games", default=100, show_default=True, type=click.IntRange(1), help="Number of games."),
+            click.option("--depth", type=click.IntRange(1), help="Search depth in moves.  [default: 1]"),
+            click.option(
+                "--move-time", type=click.IntRange(1), metavar="MS", help="Time per move, instead of a depth."
+            ),
+            click.option("--evil", is_flag=True, help="Let the environment choose the worst cell for each new tile."),
+            click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Random seed.  [default: random]"),
+            click.option(
+                "--threads",
+                type=click.IntRange(1),
+                help="Concurrent games.  [default: number of cores; not with --connect]",
+            ),
+            click.option(
+                "--connect", metavar="ADDRESS", help="Ask the daemon at HOST:PORT or unix:PATH for each move."
+            ),
+            click.option(
+                "--model",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="Packed network.  [default: the shipped one]",
+            ),
+            click.option("--until", type=int, metavar="TILE", help="End a game at this tile, such as 2048."),
+            click.option(
+                "--block",
+                default=1000,
+                show_default=True,
+                type=click.IntRange(1),
+                help="Games per block of statistics.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
 
-    \b
-    --move-time MS and --connect ADDRESS, the daemon to ask, are options of every game;
-    `plyd play GAME --help` tells of the others.
+
+@click.command("2048", short_help="Play many games of 2048, with statistics.")
+@shared_options
+def play_2048(**options: Any) -> None:
+    """Play many games of 2048 and print statistics.
+
+    Each block of statistics gives the number of games so far, their average and maximum points, and the moves per
+    second; then for each tile the share of games that reached it, and the share in which it was the largest.
+
+    Games are played by the engine in a process of its own, or with --connect by a daemon. Ctrl-C stops early and
+    prints the statistics so far.
 
     \b
     plyd play 2048 --games 1000
-    plyd play 2584 --variant hard --depth 2 --save games.rec
-    plyd play 2584 --read games.rec
-    plyd play 2584 --evil --move-time 10 --connect 127.0.0.1:25841 --games 5
-    plyd play connect4 --size 9x9 --first engine
-    plyd play gomoku --size 15 --first engine
+    plyd play 2048 --depth 2 --until 2048
+    plyd play 2048 --evil --move-time 10 --connect 127.0.0.1:25842 --games 5
     """
+    run("2048", {"variant": "classic", **options})
 
 
-@click.command(short_help="Many games, and statistics on them.")
+@click.command("2584", short_help="Play many games of 2584, with statistics.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
-@click.option("--games", default=100, show_default=True, type=click.IntRange(1), help="How many games to play.")
-@click.option("--depth", type=click.IntRange(1), help="Look so many moves ahead; 1 is greedy, and the default.")
-@click.option("--move-time", type=click.IntRange(1), metavar="MS", help="Think so long about each move instead.")
-@click.option("--variant", type=click.Choice(VARIANTS[RECORDED]), default="classic", show_default=True, help="Odds.")
-@click.option("--evil", is_flag=True, help="Let the environment choose the worst cell; the tile is still chance.")
-@click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Play the same games again.")
-@click.option("--threads", type=click.IntRange(1), help="Games played at once, without --connect.  [default: CPUs]")
-@click.option("--connect", metavar="ADDRESS", help="Ask the daemon at HOST:PORT or unix:PATH for each move.")
-@click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A packed network, not the shipped one.")
-@click.option("--until", type=int, metavar="TILE", help="End a game once it has this tile, such as 2584.")
+@click.option("--variant", type=click.Choice(["classic", "hard"]), default="classic", show_default=True, help="Odds.")
+@shared_options
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a record file.")
-@click.option("--read", is_flag=True, help="Judge the record files FILE... instead of playing.")
-@click.option(
-    "--block", default=1000, show_default=True, type=click.IntRange(1), help="Games to a block of statistics."
-)
-@click.pass_context
-def tiles(
-    context: click.Context,
-    /,
-    files: tuple[Path, ...],
-    read: bool,
-    save: Path | None,
-    block: int,
-    connect: str | None,
-    **options: Any,
-) -> None:
-    """Play many games and print statistics on them.
+@click.option("--read", is_flag=True, help="Check the record files FILE... instead of playing.")
+def play_2584(files: tuple[Path, ...], read: bool, save: Path | None, **options: Any) -> None:
+    """Play many games of 2584 and print statistics, or check record files.
 
-    A block says how many games there were so far, their average and largest points, and moves made a second; then for
-    each tile the share of games that reached it, and the share that had it as their largest.
+    Each block of statistics gives the number of games so far, their average and maximum points, and the moves per
+    second; then for each tile the share of games that reached it, and the share in which it was the largest.
 
-    2584 drops a 1 with 90% and a 2 with 10%, or, as --variant hard, a 1 with 75% and a 3 with 25%. Its games can be
-    saved as record files. --read replays such files move by move and tells what a judge looks at: legal moves, the
-    odds of tiles, no favoured cell, games that were played to their end. The exit status is 1 if some were not.
+    New tiles are 1 (90%) and 2 (10%), or with --variant hard 1 (75%) and 3 (25%). --save writes the games to a record
+    file. --read replays such files and checks what a judge checks: legal moves, the odds of new tiles, no favoured
+    cell, games that are complete. The exit status is 1 if a game is not complete.
 
-    Ctrl-C ends it early, with statistics on the games so far.
+    Games are played by the engine in a process of its own, or with --connect by a daemon. Ctrl-C stops early and
+    prints the statistics so far.
 
     \b
-    plyd play 2048 --games 1000
+    plyd play 2584 --games 1000
     plyd play 2584 --variant hard --depth 2 --save games.rec
     plyd play 2584 --read games.rec
     plyd play 2584 --evil --move-time 10 --connect 127.0.0.1:25841 --games 5
     """
+    wrong = {
+        "--read and --save exclude each other": read and save,
+        "--read needs a FILE": read and not files,
+        f"unexpected FILE {str(files[0])!r}; is --read missing?" if files else "": files and not read,
+        "--until and --save exclude each other: records hold complete games": save and options["until"],
+    }
+    raise_usage_error(wrong)
+    if read:
+        sys.exit(read_files(files, options["block"]))
+    run("2584", options, save)
+
+
+def run(game: str, options: dict[str, Any], save: Path | None = None) -> NoReturn:
+    """Play the games, print their statistics, and exit."""
     from plyd.clients.library.errors import PlydError
 
-    game = str(context.info_name)
-    check_usage(game, files, read, save, connect, options)
+    check_usage(game, options)
+    block, connect = options.pop("block"), options.pop("connect")
+    settings = settings_of(game, options)
     try:
-        if read:
-            status = max(judge(path, block) for path in files)
-        else:
-            wanted = wanted_of(game, options)
-            results = over_wire(connect, wanted) if connect else in_bulk(wanted, with_actions=save is not None)
-            status = tell(results, Blocks(game, block), wanted.games, save)
-    except (PlydError, BadRecord) as error:
+        results = over_wire(connect, settings) if connect else in_bulk(settings, with_actions=save is not None)
+        status = print_results(results, Blocks(game, block), settings.games, save)
+    except PlydError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         status = 130
     sys.exit(status)
 
 
-def check_usage(
-    game: str, files: tuple[Path, ...], read: bool, save: Path | None, connect: str | None, options: Mapping[str, Any]
-) -> None:
-    """Raise UsageError for options that do not go together."""
-    wrong = {
-        "--depth and --move-time exclude each other": options["depth"] and options["move_time"],
-        f"{game} has the variants {', '.join(VARIANTS[game])}": options["variant"] not in VARIANTS[game],
-        f"record files hold games of {RECORDED} only": (read or save) and game != RECORDED,
-        "--read and --save exclude each other": read and save,
-        "--read needs a FILE": read and not files,
-        f"unexpected FILE {str(files[0])!r}; is --read missing?" if files else "": files and not read,
-        "--threads is for games without --connect": connect is not None and options["threads"],
-        "--model is for games without --connect; plyd serve has it too": connect is not None and options["model"],
-        f"--until {options['until']}: no tile of {game}": options["until"] and options["until"] not in FACES[game],
-        "--until is for games without --connect": connect is not None and options["until"],
-        "--until and --save exclude each other: records end at the end": save and options["until"],
-        "--connect: an address is HOST:PORT or unix:PATH": connect == "",
-    }
+def check_usage(game: str, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that exclude each other."""
+    connect = options["connect"]
+    raise_usage_error(
+        {
+            "--depth and --move-time exclude each other": options["depth"] and options["move_time"],
+            "--threads and --connect exclude each other": connect is not None and options["threads"],
+            "--model and --connect exclude each other; use plyd serve --model": connect is not None
+            and options["model"],
+            f"--until {options['until']}: {game} has no such tile": options["until"]
+            and options["until"] not in FACES[game],
+            "--until and --connect exclude each other": connect is not None and options["until"],
+            "--connect: an address is HOST:PORT or unix:PATH": connect == "",
+        }
+    )
+
+
+def raise_usage_error(wrong: Mapping[str, object]) -> None:
+    """Raise UsageError with the first message whose value is true."""
     for message, is_wrong in wrong.items():
         if is_wrong:
             raise click.UsageError(message)
 
 
-def wanted_of(game: str, options: Mapping[str, Any]) -> Wanted:
-    """What is to be played, with what the user left open filled in."""
+def settings_of(game: str, options: Mapping[str, Any]) -> TileSettings:
+    """The settings from the command line, with a random seed and all cores by default."""
     seed = secrets.randbelow(1 << 31) if options["seed"] is None else options["seed"]
-    return Wanted(game, **{**options, "seed": seed, "threads": options["threads"] or os.cpu_count() or 1})
+    return TileSettings(game, **{**options, "seed": seed, "threads": options["threads"] or os.cpu_count() or 1})
 
 
-def tell(results: Generator[Finished, None, None], blocks: Blocks, games: int, save: Path | None) -> int:
-    """Print statistics as games come in, and save them; the exit status."""
+def print_results(results: Generator[FinishedGame, None, None], blocks: Blocks, games: int, save: Path | None) -> int:
+    """Print statistics as games end, and save the games; the exit status."""
     status = 0
     with contextlib.ExitStack() as stack:
         writer = stack.enter_context(writing(save)) if save else None
@@ -174,7 +183,7 @@ def tell(results: Generator[Finished, None, None], blocks: Blocks, games: int, s
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[RecordWriter]:
-    """A record file to write; one that cannot be is a ClickException."""
+    """A new record file; raises ClickException if it cannot be written."""
     try:
         with RecordWriter(path) as writer:
             yield writer
@@ -188,7 +197,7 @@ def writing(path: Path) -> Iterator[RecordWriter]:
 
 @contextlib.contextmanager
 def progress(games: int) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """A bar on stderr if that is a terminal: one function prints a text, one counts a game."""
+    """A progress bar on stderr if that is a terminal; two functions: one prints a text, one counts a game."""
     if not sys.stderr.isatty():
         yield lambda text: click.echo(text) if text else None, lambda: None
         return
@@ -198,7 +207,7 @@ def progress(games: int) -> Iterator[tuple[Callable[[str], None], Callable[[], N
     console = Console(stderr=True)
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
-    task = bar.add_task("games", total=games)
+    task = bar.add_task("loading the engine", total=games)
 
     def say(text: str) -> None:
         if text:
@@ -207,89 +216,21 @@ def progress(games: int) -> Iterator[tuple[Callable[[str], None], Callable[[], N
             bar.start()
 
     with bar:
-        yield say, lambda: bar.advance(task)
+        yield say, lambda: bar.update(task, advance=1, description="games")
 
 
-def in_bulk(wanted: Wanted, *, with_actions: bool) -> Generator[Finished, None, None]:
-    """Games played inside the engine, in a process of its own, as they finish."""
-    thinking = ["--depth", wanted.depth or 1] if wanted.move_time is None else ["--move-time", wanted.move_time]
-    command = [*BULK, wanted.game, "--variant", wanted.variant, "--games", wanted.games, *thinking]
-    command += ["--seed", wanted.seed, "--threads", wanted.threads]
-    command += ["--until", FACES[wanted.game].index(wanted.until)] if wanted.until else []
-    command += ["--model", wanted.model] if wanted.model else []
-    command += ["--evil"] * wanted.evil + ["--actions"] * with_actions
-    with (
-        tempfile.TemporaryFile() as errors,  # start_new_session: a Ctrl-C is for us; we then end the engine
-        subprocess.Popen(
-            list(map(str, command)), stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-        ) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                yield finished_of(line)
-        except BaseException:
-            process.kill()
-            raise
-        if process.wait():
-            errors.seek(0)
-            said = errors.read().decode(errors="replace").strip().splitlines()
-            raise click.ClickException(f"the engine failed: {said[-1] if said else f'exit {process.returncode}'}")
-
-
-def finished_of(line: bytes) -> Finished:
-    """A game as the engine wrote it."""
+def read_files(paths: Sequence[Path], block: int) -> int:
+    """Print statistics on record files and what a judge finds in them; the exit status."""
     try:
-        return Finished(**json.loads(line))
-    except (TypeError, ValueError):
-        raise click.ClickException(f"the engine wrote {line[:80]!r}, which is no finished game") from None
-
-
-def over_wire(target: str, wanted: Wanted) -> Generator[Finished, None, None]:
-    """Games played with a daemon: one Search a move, and one more a drop if the environment is evil.
-
-    The board and chance stay here, so a daemon that restarts is asked again as if nothing had happened.
-    """
-    from plyd.clients.library.client import EngineClient
-
-    limits = limits_of(wanted.depth, wanted.move_time)
-    with EngineClient(target, wanted.game, wanted.variant, retry_seconds=FIRST_SECONDS) as client:
-        odds = odds_of(client.inspect())  # is anybody there?
-    with EngineClient(target, wanted.game, wanted.variant, retry_seconds=AGAIN_SECONDS) as client:
-        yield from play_games(Adviser(client.search, limits, evil=wanted.evil), wanted, odds)
-
-
-def play_games(adviser: Adviser, wanted: Wanted, odds: Mapping[int, float]) -> Generator[Finished, None, None]:
-    """Games in which an adviser slides, and drops too if it is evil."""
-    random = Random(wanted.seed)
-    for _ in range(wanted.games):
-        replay, start_ms = Replay(wanted.game), now_ms()
-        while not replay.is_over():
-            if replay.drops_next:
-                [index] = random.choices(list(odds), list(odds.values()))
-                chosen = wanted.evil and len(replay.actions) >= 2
-                replay.play(adviser.drop(replay, index) if chosen else index << 4 | random.choice(replay.empty()))
-            else:
-                replay.play(adviser.slide(replay))
-        yield replay.finished(start_ms, now_ms())
-
-
-def odds_of(state: Any) -> dict[int, float]:
-    """The probability of each index at a position where chance is to move."""
-    odds: dict[int, float] = {}
-    for move in state.legal_moves:
-        index = int(move.move.partition("@")[0])
-        odds[index] = odds.get(index, 0.0) + move.probability
-    return odds
-
-
-def now_ms() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
+        return max(judge(path, block) for path in paths)
+    except BadRecord as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        return 130
 
 
 def judge(path: Path, block: int) -> int:
-    """Print what a record file holds and how a judge sees it; the exit status."""
+    """Print statistics on a record file and what a judge finds in it; the exit status."""
     looked, blocks = Judge(), Blocks(RECORDED, block)
     try:
         texts: Iterable[str] = (blocks.add(looked.replay(*record)) for record in read_records(path))

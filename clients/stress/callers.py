@@ -1,7 +1,7 @@
-"""Callers in a process of their own, that ask as fast as they are answered: bytes, so that they do little else.
+"""A process of callers that send calls as fast as they are answered. Messages are plain bytes, which costs least.
 
-Reads an order a line from stdin (JSON: target, method, message in hex, seconds), carries it out with so many
-connections as its argument says, and prints how many answers came (JSON: answers, and error if one failed).
+Reads one order per line from stdin (JSON: target, method, message in hex, seconds), carries it out with the number of
+connections given as its argument, and prints the number of answers (JSON: answers, and error if a call failed).
 """
 
 import asyncio
@@ -13,18 +13,18 @@ from typing import Any
 import grpc.aio
 import uvloop
 
-OPTIONS = [("grpc.use_local_subchannel_pool", 1)]  # a caller is a connection
+OPTIONS = [("grpc.use_local_subchannel_pool", 1)]  # one connection per caller
 
 
 class Callers:
-    """Connections to some targets, kept open from order to order."""
+    """Connections to targets, kept open between orders."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._channels: dict[str, list[grpc.aio.Channel]] = {}
 
-    async def obey(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Ask for so many seconds; how many answers came."""
+    async def carry_out(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Call for the given seconds; the number of answers."""
         target = order["target"]
         if target not in self._channels:
             self._channels[target] = [grpc.aio.insecure_channel(target, OPTIONS) for _ in range(self._count)]
@@ -49,7 +49,7 @@ async def work(count: int) -> None:
     """Carry out orders until stdin ends."""
     callers = Callers(count)
     while line := await asyncio.to_thread(sys.stdin.readline):
-        print(json.dumps(await callers.obey(json.loads(line))), flush=True)
+        print(json.dumps(await callers.carry_out(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

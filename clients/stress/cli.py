@@ -1,16 +1,16 @@
 """The commands of `plyd stress`."""
 
-import signal
 from collections.abc import Mapping
 from typing import ClassVar
 
 import click
 
 from plyd.clients.cli import LazyGroup
+from plyd.clients.stress.interrupt import stop_on_sigterm
 
 
 class StressGroup(LazyGroup):
-    """Its commands, each loaded when it is used."""
+    """The commands, each loaded when it is used."""
 
     places: ClassVar[Mapping[str, str]] = {
         "rate": "plyd.clients.stress.rate:rate",
@@ -20,12 +20,14 @@ class StressGroup(LazyGroup):
     }
 
 
-@click.group(cls=StressGroup, short_help="Put daemons under load and kill them; is every promise kept?")
-def stress() -> None:
-    """Put daemons under load, too much of it, and kill them: is every promise kept?
+@click.group(cls=StressGroup, short_help="Load, overload and kill daemons, and check their guarantees.")
+@click.pass_context
+def stress(context: click.Context) -> None:
+    """Load, overload and kill daemons, and check that they keep their guarantees.
 
-    Each command starts daemons of its own on this machine and ends them, talks on stderr, prints figures on stdout
-    beside what they have to reach, and ends with status 1 if one of them does not. docs/reliability.md has results.
+    Each command starts its own daemons on this machine and stops them at the end. It shows progress on stderr and
+    prints figures with their required values on stdout. The exit status is 1 if a requirement is not met.
+    docs/reliability.md has results.
 
     \b
     plyd stress rate
@@ -33,4 +35,4 @@ def stress() -> None:
     plyd stress overload --factor 4
     plyd stress kill --minutes 10 --every 20
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: no daemon is left behind
+    stop_on_sigterm(context)

@@ -1,4 +1,4 @@
-"""Daemons to put under load: processes of their own on this machine, and what the system knows of them."""
+"""Daemons under load: child processes on this machine, and their memory."""
 
 import contextlib
 import random
@@ -20,8 +20,8 @@ STOP_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A daemon that serves; `process` is None if it is not ours."""
+class RunningDaemon:
+    """A daemon that serves; `process` is None if it was started elsewhere."""
 
     target: str
     process: subprocess.Popen[bytes] | None
@@ -32,7 +32,7 @@ class Running:
         return self.process is not None and self.process.poll() is not None
 
     def resident_bytes(self) -> int | None:
-        """Memory of the process that is in use, None if the system does not tell."""
+        """Resident memory of the process, or None if it is unknown."""
         if self.process is None or self.has_died:
             return None
         try:
@@ -44,19 +44,19 @@ class Running:
 
 
 @contextlib.contextmanager
-def serving(*games: str, connect: str = "", options: tuple[str, ...] = ()) -> Iterator[Running]:
-    """A daemon of these games on a free port of this machine; or the one at `connect`, which is left alone."""
+def serving(*games: str, connect: str = "", options: tuple[str, ...] = ()) -> Iterator[RunningDaemon]:
+    """A new daemon for these games on a free port, or the running one at `connect`."""
     if connect:
-        yield Running(connect, None)
+        yield RunningDaemon(connect, None)
         return
     command = [*PROGRAM, "serve", *games, "--listen", "127.0.0.1:0", *options]
-    with tempfile.TemporaryFile() as errors, ended(command, errors) as process:
-        yield Running(first_line(process, errors).split()[-1], process)
+    with tempfile.TemporaryFile() as errors, child_process(command, errors) as process:
+        yield RunningDaemon(first_line(process, errors).split()[-1], process)
 
 
 @contextlib.contextmanager
-def ended(command: list[str], errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is told to go afterwards, and killed if it does not."""
+def child_process(command: list[str], errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """A child process that is terminated afterwards, and killed if it does not end."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
     try:
         yield process
@@ -72,19 +72,19 @@ def ended(command: list[str], errors: IO[bytes]) -> Iterator[subprocess.Popen[by
 
 
 def first_line(process: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
-    """What a process says first, which is that it serves."""
+    """The first line of a process's output, which says that it serves; raises Unavailable without one."""
     assert process.stdout is not None
     ready = select.select([process.stdout], [], [], START_SECONDS)[0]
     line = process.stdout.readline().decode() if ready else ""
     if not line:
         errors.seek(0)
         said = errors.read().decode(errors="replace").strip()
-        raise Unavailable(f"{' '.join(map(str, process.args))} does not serve: {said or 'it says nothing'}")  # type: ignore[arg-type]
+        raise Unavailable(f"{' '.join(map(str, process.args))} does not serve: {said or 'no output'}")  # type: ignore[arg-type]
     return line
 
 
 def free_port() -> int:
-    """A port that nobody listens on, and that the system gives to no caller while a daemon is away from it."""
+    """A free port outside the ephemeral range, so that no client takes it while the daemon restarts."""
     chance = random.SystemRandom()
     while True:
         port = chance.randrange(10_000, 32_000)
@@ -92,15 +92,15 @@ def free_port() -> int:
             return port
 
 
-class Progress:
-    """One line on stderr that says how far things are; at most ten times a second."""
+class ProgressLine:
+    """A progress line on stderr, updated at most ten times a second."""
 
     def __init__(self, status: Any) -> None:
         self._status = status
-        self._told = 0.0
+        self._shown = 0.0
 
     def say(self, line: str) -> None:
-        """Show this line, unless one has just been shown."""
-        if time.monotonic() - self._told > 0.1:
-            self._told = time.monotonic()
+        """Show this line, unless another was shown less than 0.1 s ago."""
+        if time.monotonic() - self._shown > 0.1:
+            self._shown = time.monotonic()
             self._status.update(line)

@@ -1,4 +1,4 @@
-"""The least that a gRPC server in Python can do: bytes in, the same bytes out. A daemon is compared with it."""
+"""A minimal gRPC server in Python that echoes bytes. The rate of a daemon is compared with its rate."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ import grpc.aio
 import uvloop
 
 METHOD = "/echo/Echo"
-OPTIONS = [  # as the daemon has them
+OPTIONS = [  # the same as a daemon's
     ("grpc.max_receive_message_length", 4 << 20),
     ("grpc.so_reuseport", 0),
     ("grpc.keepalive_time_ms", 30_000),
@@ -23,7 +23,7 @@ async def echo(request: bytes, context: Any) -> bytes:  # noqa: ARG001
 
 
 async def serve() -> None:
-    """Serve on a free port until the process is ended; says where."""
+    """Serve on a free port until the process is terminated; prints the address."""
     server = grpc.aio.server(options=OPTIONS)
     handlers: dict[str, Any] = {"Echo": grpc.unary_unary_rpc_method_handler(echo)}
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("echo", handlers)])

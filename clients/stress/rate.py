@@ -1,4 +1,4 @@
-"""`plyd stress rate`: how many trivial calls a second a daemon answers, beside a server that only echoes."""
+"""`plyd stress rate`: trivial calls per second of a daemon, compared with a server that only echoes."""
 
 import contextlib
 import json
@@ -20,26 +20,30 @@ START = "b 2 2 0 0 0 0"
 ECHO = [sys.executable, "-P", "-m", "plyd.clients.stress.echo"]
 CALLERS = [sys.executable, "-P", "-m", "plyd.clients.stress.callers"]
 WARM_SECONDS = 1.0
-TRIVIAL = "Describe"  # its answer never changes
-LEAST_RATIO = 0.9  # for that one
-DRAWS = 2000
+TRIVIAL = "Describe"  # its answer is constant
+MIN_RATIO = 0.9  # required for the trivial call
+RESAMPLES = 2000
 
 
-@click.command(short_help="Calls a second, beside a server that only echoes.")
-@click.option("--call", type=click.Choice(["Describe", "Search", "Inspect"]), default=TRIVIAL, show_default=True)
-@click.option("--callers", type=click.IntRange(1, 256), default=16, show_default=True, help="Connections.")
-@click.option("--processes", type=click.IntRange(1, 64), default=4, show_default=True, help="The callers' processes.")
+@click.command(short_help="Calls per second, compared with a server that only echoes.")
+@click.option(
+    "--call", type=click.Choice(["Describe", "Search", "Inspect"]), default=TRIVIAL, show_default=True, help="Method."
+)
+@click.option("--callers", type=click.IntRange(1, 256), default=16, show_default=True, help="Concurrent connections.")
+@click.option("--processes", type=click.IntRange(1, 64), default=4, show_default=True, help="Processes of callers.")
 @click.option("--rounds", type=click.IntRange(1, 1000), default=60, show_default=True, help="Pairs of measurements.")
-@click.option("--seconds", type=click.FloatRange(0.1, 60), default=0.5, show_default=True, help="Of each measurement.")
-@click.option("--log-level", default="info", show_default=True, help="Of the daemon; info is a line for each call.")
-@click.option("--connect", default="", metavar="ADDRESS", help="Measure this daemon.  [default: one of our own]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.1, 60), default=0.5, show_default=True, help="Duration of a measurement."
+)
+@click.option("--log-level", default="info", show_default=True, help="Log level of the daemon.")
+@click.option("--connect", default="", metavar="ADDRESS", help="Daemon to measure.  [default: start one]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def rate(call: str, as_json: bool, **options: Any) -> None:
-    """Measure how many calls a second a daemon of 2584 on 2x3 answers, and how many a bare grpcio server (grpc.aio on
-    uvloop, with the daemon's own options) that echoes a message as long as the daemon's answer.
+    """Measure the calls per second of a daemon for 2584 on 2x3, and those of a bare grpcio server (grpc.aio on uvloop,
+    with the daemon's own options) that echoes a message as long as the daemon's answer.
 
-    The two are measured by turns, short ones and many, since a machine is not the same from one second to the next.
-    What counts is the ratio of all answers; 95 of 100 such runs would find it between the bounds told beside it.
+    The two are measured in many short turns, because the speed of a machine varies. The result is the ratio of all
+    answers, with its 95% confidence interval.
 
     \b
     plyd stress rate
@@ -48,15 +52,15 @@ def rate(call: str, as_json: bool, **options: Any) -> None:
     from rich.console import Console
 
     from plyd.clients.library.errors import PlydError
-    from plyd.clients.stress.daemons import Progress
-    from plyd.clients.stress.verdict import tell
+    from plyd.clients.stress.daemons import ProgressLine
+    from plyd.clients.stress.verdict import print_verdict
 
     with Console(stderr=True).status("starting") as status:
         try:
-            figures, notes = measure(call, Progress(status), **options)
+            figures, notes = measure(call, ProgressLine(status), **options)
         except PlydError as error:
             raise click.ClickException(str(error)) from None
-    tell(figures, as_json=as_json, notes=notes)
+    print_verdict(figures, as_json=as_json, notes=notes)
 
 
 def measure(
@@ -72,29 +76,29 @@ def measure(
 ) -> tuple[list[Figure], list[str]]:
     """The figures, and a line for each round."""
     from plyd.clients.commands.bench import figure
-    from plyd.clients.stress.daemons import ended, first_line, serving
+    from plyd.clients.stress.daemons import child_process, first_line, serving
 
     with contextlib.ExitStack() as stack:
         errors = stack.enter_context(tempfile.TemporaryFile())
         daemon = stack.enter_context(serving(GAME, connect=connect, options=("--log-level", log_level)))
-        echo = stack.enter_context(ended(ECHO, errors))
+        echo = stack.enter_context(child_process(ECHO, errors))
         method, message, size = question(daemon.target, call)
         orders = {
             "plyd": {"target": daemon.target, "method": method, "message": message.hex()},
             "echo": {"target": first_line(echo, errors).split()[-1], "method": "/echo/Echo", "message": "00" * size},
         }
-        crew = stack.enter_context(callers_at_work(shares(callers, processes)))
+        workers = stack.enter_context(caller_processes(shares(callers, processes)))
         rates: dict[str, list[float]] = {"plyd": [], "echo": []}
         for name, order in orders.items():
             progress.say(f"warming up {name}")
-            answers_a_second(crew, order, WARM_SECONDS)
+            answers_per_second(workers, order, WARM_SECONDS)
         for number in range(rounds):
             for name in sorted(orders, reverse=number % 2 == 1):  # neither is always the first
                 progress.say(f"round {number + 1} of {rounds}: {name}")
-                rates[name].append(answers_a_second(crew, orders[name], seconds))
+                rates[name].append(answers_per_second(workers, orders[name], seconds))
     pairs = list(zip(rates["plyd"], rates["echo"], strict=True))
     low, high = bounds(pairs)
-    promised = LEAST_RATIO if call == TRIVIAL else None
+    promised = MIN_RATIO if call == TRIVIAL else None
     notes = [f"round {i + 1}: plyd {plyd:.0f}/s, echo {bare:.0f}/s" for i, (plyd, bare) in enumerate(pairs)]
     return [
         figure(GAME, f"{call}, {callers} callers", statistics.fmean(rates["plyd"]), "calls/s"),
@@ -106,19 +110,19 @@ def measure(
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> float:
-    """Of all answers of the first to all of the second."""
+    """Ratio of the first server's answers to those of the second."""
     return sum(first for first, _ in pairs) / sum(second for _, second in pairs)
 
 
 def bounds(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Between which 95 of 100 such runs would find the ratio, by drawing rounds again from those there were."""
+    """95% confidence interval of the ratio, by bootstrap over the rounds."""
     chance = random.Random(1)
-    ratios = sorted(ratio(chance.choices(pairs, k=len(pairs))) for _ in range(DRAWS))
-    return ratios[DRAWS // 40], ratios[-DRAWS // 40]
+    ratios = sorted(ratio(chance.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
+    return ratios[RESAMPLES // 40], ratios[-RESAMPLES // 40]
 
 
 def question(target: str, call: str) -> tuple[str, bytes, int]:
-    """A call's method, its message, and how many bytes its answer has."""
+    """Method and message of a call, and the size of its answer in bytes."""
     import grpc
 
     from plyd.v1 import engine_pb2, position_pb2, rules_pb2
@@ -136,39 +140,39 @@ def question(target: str, call: str) -> tuple[str, bytes, int]:
 
 
 def shares(callers: int, processes: int) -> list[int]:
-    """How many callers each process has."""
+    """Number of callers of each process."""
     few, more = divmod(callers, processes)
     return [count for count in ([few + 1] * more + [few] * (processes - more)) if count]
 
 
 @contextlib.contextmanager
-def callers_at_work(counts: Sequence[int]) -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes of so many callers each, that wait for orders."""
-    crew = [
+def caller_processes(counts: Sequence[int]) -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes with these numbers of callers, which wait for orders."""
+    workers = [
         subprocess.Popen([*CALLERS, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for count in counts
     ]
     try:
-        yield crew
+        yield workers
     finally:
-        for process in crew:
+        for process in workers:
             process.kill()
             process.communicate()
 
 
-def answers_a_second(crew: Sequence[subprocess.Popen[str]], order: dict[str, Any], seconds: float) -> float:
-    """The rate at which all callers together are answered."""
+def answers_per_second(workers: Sequence[subprocess.Popen[str]], order: dict[str, Any], seconds: float) -> float:
+    """Answers per second of all callers together."""
     from plyd.clients.library.errors import Unavailable
 
     began = time.monotonic()
-    for process in crew:
+    for process in workers:
         assert process.stdin is not None
         print(json.dumps({**order, "seconds": seconds}), file=process.stdin, flush=True)
     answers = 0
-    for process in crew:
+    for process in workers:
         assert process.stdout is not None
-        told = json.loads(process.stdout.readline() or '{"error": "a process of callers died"}')
-        if "error" in told:
-            raise Unavailable(f"{order['target']} fails under load: {told['error']}")
-        answers += told["answers"]
+        result = json.loads(process.stdout.readline() or '{"error": "a process of callers died"}')
+        if "error" in result:
+            raise Unavailable(f"{order['target']} fails under load: {result['error']}")
+        answers += result["answers"]
     return answers / (time.monotonic() - began)

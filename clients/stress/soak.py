@@ -1,8 +1,9 @@
-"""`plyd stress soak`: mixed load at capacity for an hour; is every answer right and in time, and memory flat?"""
+"""`plyd stress soak`: mixed load at capacity for a long time; checks every answer, its time, and the memory."""
 
 import asyncio
 import contextlib
 import csv
+import importlib.util
 import itertools
 import time
 from collections.abc import Sequence
@@ -12,27 +13,40 @@ from typing import Any
 import click
 
 WARM_UP_SECONDS = 300.0
-MOST_GROWTH = 2.0  # percent
+MAX_GROWTH = 2.0  # percent
 POSITIONS = 500
 
 Sample = tuple[float, int, int]  # seconds since the start, resident bytes, answers so far
 
 
-@click.command(short_help="Mixed load at capacity: answers right and in time, memory flat.")
-@click.option("--minutes", type=click.FloatRange(0.05, 1440), default=60.0, show_default=True)
-@click.option("--games", default="2584-2x3", show_default=True, metavar="GAME,...", help="What the daemon serves.")
-@click.option("--clients", type=click.IntRange(1, 256), default=12, show_default=True)
-@click.option("--margin", default=100, show_default=True, type=click.IntRange(1), metavar="MS", help="Beyond a limit.")
-@click.option("--every", default=10.0, show_default=True, type=click.FloatRange(0.1), help="Seconds between samples.")
-@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the samples of memory here.")
-@click.option("--plot", type=click.Path(path_type=Path), metavar="PNG", help="Draw memory and rate here (matplotlib).")
-@click.option("--connect", default="", metavar="ADDRESS", help="Use this daemon; its memory is not seen.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.command(short_help="Mixed load at capacity: correct answers in time, constant memory.")
+@click.option("--minutes", type=click.FloatRange(0.05, 1440), default=60.0, show_default=True, help="Duration.")
+@click.option("--games", default="2584-2x3", show_default=True, metavar="GAME,...", help="Games of the daemon.")
+@click.option("--clients", type=click.IntRange(1, 256), default=12, show_default=True, help="Concurrent clients.")
+@click.option(
+    "--margin",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="MS",
+    help="An answer may exceed its limit by this much.",
+)
+@click.option(
+    "--every", default=10.0, show_default=True, type=click.FloatRange(0.1), help="Seconds between memory samples."
+)
+@click.option(
+    "--csv", "csv_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the memory samples to this file."
+)
+@click.option("--plot", type=click.Path(path_type=Path), metavar="PNG", help="Plot memory and rate; needs matplotlib.")
+@click.option(
+    "--connect", default="", metavar="ADDRESS", help="Daemon to load, without memory samples.  [default: start one]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def soak(minutes: float, games: str, as_json: bool, **options: Any) -> None:
-    """Keep a daemon at capacity with searches, analyses, whole games, batches and rules, and check every answer.
+    """Keep a daemon at capacity with searches, analyses, whole games, batches and rules calls, and check every answer.
 
-    Of 2584 on 2x3 every value is compared, bit for bit, with what is known; of other games, moves have to be legal.
-    Ctrl-C ends early, with the figures so far.
+    Values of 2584 on 2x3 are compared bit for bit with known values; in other games, moves must be legal. Ctrl-C or
+    SIGTERM stops early and prints the figures so far.
 
     \b
     plyd stress soak --minutes 60 --csv soak.csv --plot soak.png
@@ -41,36 +55,39 @@ def soak(minutes: float, games: str, as_json: bool, **options: Any) -> None:
     from rich.console import Console
 
     from plyd.clients.library.errors import PlydError
-    from plyd.clients.stress.daemons import Progress, serving
-    from plyd.clients.stress.known import NotRight
-    from plyd.clients.stress.verdict import tell
+    from plyd.clients.stress.daemons import ProgressLine, serving
+    from plyd.clients.stress.interrupt import run_until_stopped
+    from plyd.clients.stress.known import WrongValues
+    from plyd.clients.stress.verdict import print_verdict
 
     played = games.split(",")
     if "2584-2x3" not in played:
-        raise click.UsageError("2584-2x3 has to be among --games: its values are what answers are compared with")
+        raise click.UsageError("--games must include 2584-2x3, whose values the answers are compared with")
+    if options["plot"] and importlib.util.find_spec("matplotlib") is None:
+        raise click.ClickException("--plot needs matplotlib: pip install 'plyd[plot]'")
     with Console(stderr=True).status("starting") as status:
         try:
             with serving(*played, connect=options["connect"], options=("--log-level", "warning")) as daemon:
-                run = Soak(daemon, played, Progress(status), **options)
+                run = SoakRun(daemon, played, ProgressLine(status), **options)
                 with contextlib.suppress(KeyboardInterrupt):
-                    asyncio.run(run.go(minutes * 60))
+                    run_until_stopped(run.go(minutes * 60))
                 figures, notes = run.figures(), run.tally.examples
-        except (PlydError, NotRight) as error:
+        except (PlydError, WrongValues) as error:
             raise click.ClickException(str(error)) from None
     if options["plot"]:
         draw(run.samples, options["plot"])
-    tell(figures, as_json=as_json, notes=notes)
+    print_verdict(figures, as_json=as_json, notes=notes)
 
 
-class Soak:
-    """One run."""
+class SoakRun:
+    """One soak run: its load, its memory samples and its figures."""
 
     def __init__(
         self, daemon: Any, games: list[str], progress: Any, *, clients: int, margin: int, every: float, **options: Any
     ) -> None:
-        from plyd.clients.stress.tally import Tally
+        from plyd.clients.stress.tally import LoadTally
 
-        self.tally = Tally()
+        self.tally = LoadTally()
         self.samples: list[Sample] = []
         self.crashes = 0
         self._daemon = daemon
@@ -83,11 +100,11 @@ class Soak:
         self._began = time.monotonic()
 
     async def go(self, seconds: float) -> None:
-        """Load for so many seconds, or until the daemon dies."""
-        from plyd.clients.stress.known import known_of
+        """Run the load for some seconds, or until the daemon dies."""
+        from plyd.clients.stress.known import known_values
         from plyd.clients.stress.load import run_load
 
-        known = await known_of(self._daemon.target, POSITIONS)
+        known = await known_values(self._daemon.target, POSITIONS)
         self._began = time.monotonic()
         end = self._began + seconds
         load = asyncio.ensure_future(
@@ -107,7 +124,7 @@ class Soak:
             await asyncio.gather(load, watch, return_exceptions=True)
 
     async def _watch(self, end: float) -> None:
-        """Sample memory and tell how it goes; return if the daemon dies."""
+        """Sample memory and show progress; return if the daemon dies."""
         with contextlib.ExitStack() as stack:
             write = None
             if self._csv:
@@ -126,20 +143,20 @@ class Soak:
                     if write:
                         write.writerow([f"{self.samples[-1][0]:.1f}", resident, answers])
                         file.flush()
-                self._tell(end)
+                self._report(end)
                 await asyncio.sleep(0.2)
 
-    def _tell(self, end: float) -> None:
+    def _report(self, end: float) -> None:
         tally = self.tally
         spent, answers = time.monotonic() - self._began, sum(tally.answers.values())
         memory = f"{self.samples[-1][1] / 2**20:.1f} MiB" if self.samples else ""
         self._progress.say(
             f"{max(0, end - time.monotonic()):.0f} s to go: {answers / max(spent, 1e-9):.0f} answers/s, {memory}; "
-            f"{tally.sheds} shed, {tally.wrong} wrong, {tally.late} late, {tally.errors} errors"
+            f"{tally.rejected} rejected, {tally.wrong} wrong, {tally.late} late, {tally.errors} errors"
         )
 
     def figures(self) -> list[dict[str, Any]]:
-        """What was found."""
+        """The figures of the run."""
         from plyd.clients.commands.bench import figure, percentile
 
         tally, game = self.tally, "+".join(self._games)
@@ -148,7 +165,7 @@ class Soak:
         found += [
             figure(game, "minutes", seconds / 60, "min"),
             figure(game, "answers", sum(tally.answers.values()) / seconds, "a second", at_least=1),
-            figure(game, "refused, no slot in time", tally.sheds, ""),
+            figure(game, "rejected, no slot in time", tally.rejected, ""),
             figure(game, "wrong answers", tally.wrong, "", at_most=0),
             figure(game, "crashes", self.crashes, "", at_most=0),
             figure(game, "errors", tally.errors, "", at_most=0),
@@ -160,7 +177,7 @@ class Soak:
                 for name, value in (
                     ("p50", percentile(times, 50)),
                     ("p99", percentile(times, 99)),
-                    ("most", max(times)),
+                    ("maximum", max(times)),
                 )
             ]
         found += [figure(game, f"answers later than {1000 * self._margin:g} ms", tally.late, "", at_most=0)]
@@ -168,13 +185,13 @@ class Soak:
         if grown is not None:
             found += [
                 figure(game, "memory at the end", self.samples[-1][1] / 2**20, "MiB"),
-                figure(game, "memory growth after warm-up", grown, "%", at_most=MOST_GROWTH),
+                figure(game, "memory growth after warm-up", grown, "%", at_most=MAX_GROWTH),
             ]
         return found
 
 
 def growth(samples: Sequence[Sample]) -> float | None:
-    """Percent by which memory grew from just after the warm-up to the end, by means of five minutes or a quarter."""
+    """Growth of memory in percent, from after the warm-up to the end; both are means of five minutes or a quarter."""
     samples = [sample for sample in samples if sample[1]]
     if len(samples) < 4:
         return None
@@ -188,11 +205,9 @@ def growth(samples: Sequence[Sample]) -> float | None:
 
 
 def draw(samples: Sequence[Sample], path: Path) -> None:
-    """Draw memory and rate over time."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise click.ClickException("--plot needs matplotlib: pip install 'plyd[plot]'") from None
+    """Plot memory and rate over time."""
+    import matplotlib as mpl
+
     mpl.use("Agg")
     from matplotlib import pyplot
 

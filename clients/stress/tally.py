@@ -1,56 +1,56 @@
-"""What is counted while daemons are under load."""
+"""Counts of answers, errors and delays while daemons are under load."""
 
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-MOST_EXAMPLES = 20  # of what went wrong, word by word
-MOST_TIMES = 200_000  # of the latest, for percentiles
+MAX_EXAMPLES = 20  # of errors, kept as text
+MAX_TIMES = 200_000  # kept for percentiles
 
 
 @dataclass
-class Tally:
-    """Counts, and some examples of what went wrong."""
+class LoadTally:
+    """Counts, and some examples of errors."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    """By the kind of work."""
-    sheds: int = 0
+    """Answers by kind of task."""
+    rejected: int = 0
     interrupted: int = 0
-    """Games and analyses that a dying daemon cut off, and that were begun again."""
+    """Games and analyses that a dying daemon interrupted, and that were repeated."""
     wrong: int = 0
     errors: int = 0
     late: int = 0
-    overshoots: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_TIMES))
-    """Seconds that answers came after their limit."""
+    overshoots: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))
+    """Seconds between the limit of a search and its answer."""
     examples: list[str] = field(default_factory=list)
     longest_gap: float = 0.0
-    """Seconds in which one client, whichever, had no answer."""
+    """Longest time in seconds for which a client had no answer."""
     _last: dict[int, float] = field(default_factory=dict)
 
     def answered(self, kind: str, client: int) -> None:
-        """An answer came."""
+        """Count an answer."""
         self.answers[kind] += 1
         now = time.monotonic()
         self.longest_gap = max(self.longest_gap, now - self._last.get(client, now))
         self._last[client] = now
 
-    def was_wrong(self, what: str) -> None:
-        """An answer was not what it has to be."""
+    def add_wrong(self, what: str) -> None:
+        """Count a wrong answer."""
         self.wrong += 1
-        self._tell(f"wrong: {what}")
+        self._report(f"wrong: {what}")
 
     def failed(self, what: str) -> None:
-        """A call ended with an error that nobody expects."""
+        """Count an unexpected error."""
         self.errors += 1
-        self._tell(f"error: {what}")
+        self._report(f"error: {what}")
 
     def took(self, seconds: float, limit: float, margin: float, what: str) -> None:
-        """A search with a limit of time has answered."""
+        """Count the time of a search with a time limit."""
         self.overshoots.append(seconds - limit)
         if seconds > limit + margin:
             self.late += 1
-            self._tell(f"late: {what} took {seconds:.3f} s of {limit:.3f} s")
+            self._report(f"late: {what} took {seconds:.3f} s of {limit:.3f} s")
 
-    def _tell(self, line: str) -> None:
-        if len(self.examples) < MOST_EXAMPLES:
+    def _report(self, line: str) -> None:
+        if len(self.examples) < MAX_EXAMPLES:
             self.examples.append(line)

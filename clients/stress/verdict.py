@@ -1,4 +1,4 @@
-"""Figures beside what they have to reach, and whether they do."""
+"""Figures with their required values, and whether the requirements are met."""
 
 import json
 import sys
@@ -11,14 +11,14 @@ Figure = dict[str, Any]
 
 
 def is_reached(figure: Figure) -> bool:
-    """Whether a figure is as good as it has to be."""
+    """Whether a figure meets its requirement."""
     too_large = figure["at_most"] is not None and not figure["value"] <= figure["at_most"]
     too_small = figure["at_least"] is not None and not figure["value"] >= figure["at_least"]
     return not (too_large or too_small)
 
 
-def tell(figures: Sequence[Figure], *, as_json: bool, notes: Sequence[str] = ()) -> NoReturn:
-    """Print the figures, say on stderr what went wrong, and end the process: with status 1 if a promise was broken."""
+def print_verdict(figures: Sequence[Figure], *, as_json: bool, notes: Sequence[str] = ()) -> NoReturn:
+    """Print the figures, and examples of errors on stderr; exit with status 1 if a requirement is not met."""
     from rich.console import Console
 
     for note in notes:

@@ -1,0 +1,12 @@
+"""The page for people, and the bridge between it and the daemons. The files, in the order a request meets them:
+
+static/           the page: plain HTML, CSS and JavaScript modules, started by main.js
+cli.py            `plyd web`: options, the listening socket, the web server
+app.py            HTTP routes; checks Host and Origin; game files in and out
+connection.py     one page's socket: its requests and its one search
+messages.py       the JSON messages of that socket, checked and made
+daemons.py        the daemons: which game each one serves, and whether it is up
+fair_queue.py     shares each daemon's search slots among the pages
+search_stream.py  runs a page's searches on a Play stream
+bench.py          `plyd bench web`
+"""

@@ -1,4 +1,4 @@
-"""The bridge's HTTP side: the page, its socket, and game records in and out. Who may talk to it is decided here."""
+"""The bridge's HTTP side: the page, its socket, game files in and out, and the check of who may use them."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -17,68 +17,69 @@ from starlette.websockets import WebSocket
 
 from plyd.clients.formats import files
 from plyd.clients.library.errors import InvalidRequest, PlydError
-from plyd.clients.web.connection import Tab
-from plyd.clients.web.daemons import Fleet
-from plyd.clients.web.messages import error_words, record_of, record_words
+from plyd.clients.web.connection import PageConnection
+from plyd.clients.web.daemons import DaemonPool
+from plyd.clients.web.messages import error_json, parse_export, record_json
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-MOST_BYTES = 4 * files.MOST_BYTES  # of what a page sends: JSON is longer than the file it stands for
-MOST_TABS = 1000
+MAX_BYTES = 4 * files.MOST_BYTES  # of a request body: JSON is longer than the file itself
+MAX_DISCARDED_BYTES = 16 * MAX_BYTES
+MAX_CONNECTIONS = 1000
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cache-control", b"no-cache"),  # asked again each time, and answered "not modified"
+    (b"cache-control", b"no-cache"),  # the browser asks each time, and gets "not modified"
 )
 
 
 def make_app(addresses: Iterable[str], names: Iterable[str] = ()) -> ASGIApp:
-    """The bridge to daemons at some addresses; `names` may be used for this machine, besides those of loopback."""
-    fleet = Fleet(addresses)
-    open_tabs: set[Tab] = set()
+    """The bridge to the daemons at these addresses; `names` are this machine's host names besides those of loopback."""
+    daemons = DaemonPool(addresses)
+    connections: set[PageConnection] = set()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        await fleet.start()
+        await daemons.start()
         yield
-        await fleet.close()
+        await daemons.close()
 
-    async def talk(socket: WebSocket) -> None:
+    async def serve_socket(socket: WebSocket) -> None:
         await socket.accept()
-        if len(open_tabs) >= MOST_TABS:
-            await socket.close(1013, f"{MOST_TABS} pages are open, the most allowed")
+        if len(connections) >= MAX_CONNECTIONS:
+            await socket.close(1013, f"{MAX_CONNECTIONS} pages are open, the most allowed")
             return
-        tab = Tab(socket, fleet)
-        open_tabs.add(tab)
+        connection = PageConnection(socket, daemons)
+        connections.add(connection)
         try:
-            await tab.run()
+            await connection.run()
         finally:
-            open_tabs.discard(tab)
+            connections.discard(connection)
 
     routes = [
         Route("/", _page),
-        Route("/healthz", _health(fleet)),
-        Route("/export", _answered(_export), methods=["POST"]),
-        Route("/import", _answered(_import), methods=["POST"]),
-        WebSocketRoute("/socket", talk),
+        Route("/healthz", _health(daemons)),
+        Route("/export", _with_errors(_export), methods=["POST"]),
+        Route("/import", _with_errors(_import), methods=["POST"]),
+        WebSocketRoute("/socket", serve_socket),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    return Door(Starlette(routes=routes, lifespan=lifespan), LOOPBACK_NAMES | set(names))
+    return HostAndOriginCheck(Starlette(routes=routes, lifespan=lifespan), LOOPBACK_NAMES | set(names))
 
 
-class Door:
-    """Lets in who calls this machine by a name it has, from a page of ours or from no page at all.
+class HostAndOriginCheck:
+    """Middleware that accepts a request only if its Host is a name of this machine and its Origin, if any, is our page.
 
-    A page of another site can have a browser call us; it says so in Origin. And a site whose name is made to mean this
-    machine has the browser believe that it is us; the name in Host is then not ours.
+    The Origin check stops pages of other sites that make the browser send requests to us. The Host check stops DNS
+    rebinding: a site whose name resolves to this machine.
     """
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
         self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+        """Pass the request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -100,7 +101,7 @@ class Door:
 
 
 def _split(address: str) -> SplitResult:
-    """The parts of an address; those of nowhere if it is none."""
+    """The parts of a URL; all empty if it is malformed."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -108,61 +109,66 @@ def _split(address: str) -> SplitResult:
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:
-    """Adds to each answer that a page may load from here and from nowhere else."""
+    """A `send` that adds the security headers: a page may load from this host only."""
     host = HTTPConnection(scope).headers.get("host", "")
     sources = f"connect-src 'self' ws://{host} wss://{host}; img-src 'self' data:; script-src 'self'; style-src 'self'"
     policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-    async def sending(message: dict[str, object]) -> None:
+    async def send_with_headers(message: dict[str, object]) -> None:
         if message["type"] == "http.response.start":
             headers = [*message.get("headers", ()), *HEADERS]  # type: ignore[misc]
             message = message | {"headers": [*headers, (b"content-security-policy", policy.encode())]}
         await send(message)
 
-    return sending  # type: ignore[return-value]
+    return send_with_headers  # type: ignore[return-value]
 
 
 async def _page(_: Request) -> Response:
     return FileResponse(STATIC / "index.html")
 
 
-def _health(fleet: Fleet) -> Callable[[Request], Awaitable[Response]]:
+def _health(daemons: DaemonPool) -> Callable[[Request], Awaitable[Response]]:
     async def health(_: Request) -> Response:
-        games = {engine.game: is_there for engine, is_there in fleet.cards()}
-        return JSONResponse({"games": games, "complete": fleet.is_complete}, 200 if fleet.is_complete else 503)
+        games = {engine.game: is_there for engine, is_there in daemons.cards()}
+        return JSONResponse({"games": games, "complete": daemons.is_complete}, 200 if daemons.is_complete else 503)
 
     return health
 
 
-def _answered(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose faults are told as JSON."""
+def _with_errors(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """A handler whose errors are answered as JSON with status 400."""
 
     async def handler(request: Request) -> Response:
         try:
             return await work(request)
         except PlydError as error:
-            return JSONResponse({"error": error_words(error)}, 400)
+            return JSONResponse({"error": error_json(error)}, 400)
 
     return handler
 
 
 async def _export(request: Request) -> Response:
-    """A game as a file: JSON of the record and a format in, the file out."""
-    record, form = record_of(await _body(request))
+    """The file of a game; the request has the record and the format as JSON."""
+    record, form = parse_export(await _body(request))
     name, kind, data = await run_in_threadpool(files.write, record, form)
     return Response(data, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 async def _import(request: Request) -> Response:
-    """A file of a game, named in the query, to JSON."""
+    """The game in a file as JSON; the query has the file's name."""
     name, data = request.query_params.get("name", ""), await _body(request)
-    return JSONResponse(record_words(await run_in_threadpool(files.read, name, data)))
+    return JSONResponse(record_json(await run_in_threadpool(files.read, name, data)))
 
 
 async def _body(request: Request) -> bytes:
-    data = bytearray()
+    """The body of a request. One that is too large is read to its end: otherwise the sender gets a reset, no answer."""
+    data, size = bytearray(), 0
     async for chunk in request.stream():
-        data += chunk
-        if len(data) > MOST_BYTES:
-            raise InvalidRequest(f"the file is larger than {MOST_BYTES} bytes")
+        size += len(chunk)
+        if size <= MAX_BYTES:
+            data += chunk
+        elif size > MAX_DISCARDED_BYTES:
+            break
+    if size > MAX_BYTES:
+        raise InvalidRequest(f"the file is larger than {MAX_BYTES} bytes")
     return bytes(data)

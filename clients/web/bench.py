@@ -1,6 +1,6 @@
-"""Figures of the page, measured as its users meet it: a bridge and a daemon of their own, sockets, and a browser.
+"""Speed of the page as its users meet it: measured with a bridge and a daemon of its own, sockets, and a browser.
 
-The browser's figures need Chromium and Playwright (`pip install playwright`); without them the others are still told.
+The browser's figures need Chromium and Playwright (`pip install playwright`) and are left out without them.
 """
 
 import contextlib
@@ -20,20 +20,20 @@ from plyd.clients.commands.bench import figure, percentile, running
 
 NAME = "web"
 GAME = "gomoku"
-TABS, TABS_SECONDS = 50, 30.0
+PAGES, PAGES_SECONDS = 50, 30.0
 ANSWERS = 200
 MOVES = 20
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-LISTEN_IN = """() => {
+COUNT_REPORTS = """() => {
     const app = window.plyd;
     window.seen = { reports: 0, answers: [] };
-    const take = app.socket.take.bind(app.socket), show = app.show.bind(app);
+    const receive = app.socket.receive.bind(app.socket), show = app.showPosition.bind(app);
     let heard = 0;
-    app.socket.take = (words) => {
-        if (words.report) { seen.reports++; if (words.report.final) heard = performance.now(); }
-        return take(words);
+    app.socket.receive = (message) => {
+        if (message.report) { seen.reports++; if (message.report.final) heard = performance.now(); }
+        return receive(message);
     };
-    app.show = (made) => {
+    app.showPosition = (made) => {
         show(made);
         const from = heard;
         heard = 0;
@@ -48,7 +48,7 @@ def measure(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     with running(GAME) as target, bridge(target) as url:
         say("web: the socket")
         yield from socket_figures(url)
-        say(f"web: {TABS} pages")
+        say(f"web: {PAGES} pages")
         yield from share_figures(url)
         if browser := next(filter(None, map(shutil.which, BROWSERS)), None):
             say("web: the browser")
@@ -57,20 +57,20 @@ def measure(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def bridge(target: str) -> Iterator[str]:
-    """A bridge on a free port; its URL, once the daemon behind it is seen."""
+    """A bridge on a free port; its URL, once its daemon is up."""
     command = [*PROGRAM, "web", "--connect", target, "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().decode().split()[-1]
-            with contextlib.closing(Tab(url)):
+            with contextlib.closing(SocketClient(url)):
                 yield url
         finally:
             process.terminate()
 
 
-class Tab:
-    """A page's socket without the page."""
+class SocketClient:
+    """A socket to the bridge, as a page has it."""
 
     def __init__(self, url: str) -> None:
         self._socket: Any = connect(f"ws{url.removeprefix('http')}/socket", compression=None).__enter__()
@@ -79,32 +79,32 @@ class Tab:
             pass
 
     def hear(self, seconds: float = 60.0) -> dict[str, Any]:
-        """The next words."""
-        words: dict[str, Any] = json.loads(self._socket.recv(timeout=seconds))
-        return words
+        """The next message."""
+        message: dict[str, Any] = json.loads(self._socket.recv(timeout=seconds))
+        return message
 
     def send(self, verb: str, **fields: Any) -> int:
-        """Ask; the request's number."""
+        """Send a request; its number."""
         self._last += 1
         self._socket.send(json.dumps({"id": self._last, "do": verb, "position": {"game": GAME}, **fields}))
         return self._last
 
     def ask(self, verb: str, **fields: Any) -> dict[str, Any]:
-        """Ask, and wait for the last answer."""
+        """The last answer to a request."""
         number = self.send(verb, **fields)
         while True:
-            words = self.hear()
-            if words.get("id") == number and ("state" in words or words.get("report", {}).get("final")):
-                return words
+            message = self.hear()
+            if message.get("id") == number and ("state" in message or message.get("report", {}).get("final")):
+                return message
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the socket."""
         self._socket.close()
 
 
 def socket_figures(url: str) -> Iterator[dict[str, Any]]:
-    """What the bridge itself costs."""
-    with contextlib.closing(Tab(url)) as tab:
+    """Round trips through the bridge."""
+    with contextlib.closing(SocketClient(url)) as client:
         for verb, name, fields in (
             ("apply", "a move's new position, p50", {"moves": ["h8"]}),
             ("think", "a search of one node, p50", {"nodes": 1}),
@@ -112,39 +112,39 @@ def socket_figures(url: str) -> Iterator[dict[str, Any]]:
             times = []
             for _ in range(ANSWERS):
                 began = time.perf_counter()
-                tab.ask(verb, **fields)
+                client.ask(verb, **fields)
                 times.append((time.perf_counter() - began) * 1000)
             yield figure(NAME, name, percentile(times, 50), "ms")
 
 
 def share_figures(url: str) -> Iterator[dict[str, Any]]:
-    """Pages that analyse at once: what each gets of the time, and how long the first word takes."""
-    reports, firsts, notices = [0] * TABS, [TABS_SECONDS] * TABS, [0] * TABS
+    """Pages that analyse at once: each one's share of the time, and the time to its first report."""
+    reports, firsts, notices = [0] * PAGES, [PAGES_SECONDS] * PAGES, [0] * PAGES
     began = time.perf_counter()
 
     def analyse(number: int) -> None:
-        with contextlib.closing(Tab(url)) as tab:
-            tab.send("think", lines=5)
-            while (left := TABS_SECONDS - (time.perf_counter() - began)) > 0:
+        with contextlib.closing(SocketClient(url)) as client:
+            client.send("think", lines=5)
+            while (left := PAGES_SECONDS - (time.perf_counter() - began)) > 0:
                 with contextlib.suppress(TimeoutError):
-                    words = tab.hear(left)
-                    notices[number] += "queue" in words
-                    if "report" in words:
+                    message = client.hear(left)
+                    notices[number] += "queue" in message
+                    if "report" in message:
                         firsts[number] = min(firsts[number], time.perf_counter() - began)
                         reports[number] += 1
 
-    threads = [threading.Thread(target=analyse, args=(number,)) for number in range(TABS)]
+    threads = [threading.Thread(target=analyse, args=(number,)) for number in range(PAGES)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     served = sum(count > 0 for count in reports)
     yield figure(
-        NAME, f"{TABS} pages analyse for {TABS_SECONDS:.0f} s: pages that got turns", served, "", at_least=TABS
+        NAME, f"{PAGES} pages analyse for {PAGES_SECONDS:.0f} s: pages that got turns", served, "", at_least=PAGES
     )
     yield figure(NAME, "the least reports of a page, of the mean", min(reports) / statistics.mean(reports), "")
     yield figure(NAME, "the last page's first report", max(firsts), "s")
-    told = sum(count > 0 for count in notices) / TABS
+    told = sum(count > 0 for count in notices) / PAGES
     yield figure(NAME, "pages that were told their place in the queue", 100 * told, "%")
 
 
@@ -172,7 +172,7 @@ def browser_figures(url: str, browser: str) -> Iterator[dict[str, Any]]:
         page = chromium.new_page(viewport={"width": 1280, "height": 860})
         page.goto(url)
         page.wait_for_selector("#board > *")
-        page.evaluate(LISTEN_IN)
+        page.evaluate(COUNT_REPORTS)
         page.check("#adviser")
         page.wait_for_function("() => seen.reports > 2")
         before, began = page.evaluate("() => seen.reports"), time.perf_counter()

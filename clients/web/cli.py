@@ -1,4 +1,4 @@
-"""`plyd web`: the page for people."""
+"""`plyd web`: serve the page."""
 
 import contextlib
 import os
@@ -8,53 +8,84 @@ import threading
 
 import click
 
-FIRST_DAEMON, DAEMONS = 25840, 5  # as `plyd up` has them
+FIRST_DAEMON, DAEMONS = 25840, 5  # the ports of `plyd up`
 DEFAULT_LISTEN = "127.0.0.1:25850"
-LONGEST_MESSAGE = 128 << 10  # bytes, from a page
+WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - all interfaces, which others call by other names
+MAX_MESSAGE_BYTES = 128 << 10  # from a page
 GRACE_SECONDS = 2
 
 
 @click.command(short_help="Serve the page: every engine in the browser.")
-@click.option("--listen", default=DEFAULT_LISTEN, show_default=True, metavar="HOST:PORT", help="Port 0: any free one.")
+@click.option(
+    "--listen", default=DEFAULT_LISTEN, show_default=True, metavar="HOST:PORT", help="Port 0 means any free port."
+)
 @click.option(
     "--connect",
     multiple=True,
     metavar="ADDRESS",
-    help=f"A daemon's HOST:PORT or unix:PATH; repeatable.  [default: those of `plyd up`, ports {FIRST_DAEMON} on]",
+    help=f"HOST:PORT or unix:PATH of a daemon; repeatable.  [default: those of `plyd up`, ports {FIRST_DAEMON} and up]",
 )
-@click.option("--name", "names", multiple=True, metavar="HOST", help="Another name of this machine that pages may use.")
-@click.option("--insecure", is_flag=True, help="Listen beyond this machine although nothing is encrypted.")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="HOST",
+    help="A further host name or address by which browsers may call this machine; repeatable.",
+)
+@click.option("--insecure", is_flag=True, help="Allow --listen beyond this machine, although nothing is encrypted.")
 @click.option("--with-stdin", is_flag=True, hidden=True, help="Stop when stdin closes: the parent is gone.")
 def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure: bool, with_stdin: bool) -> None:
     """Serve a page on which every engine can be played, watched and asked for advice.
 
-    Talks to daemons that run (`plyd up` starts them, and this too); those that are not there yet are waited for. Prints
-    a line "serving http://HOST:PORT" once it is ready.
+    Connects to running daemons (`plyd up` starts them, and this page too) and waits for those that are not up yet.
+    Prints a line "serving http://HOST:PORT" once it is ready.
+
+    For other machines, give --insecure, and with --name each name that their browsers use for this one.
 
     \b
     plyd web
     plyd web --connect 127.0.0.1:25844 --listen 127.0.0.1:8000
+    plyd web --listen 0.0.0.0:8000 --insecure --name games.example
     """
-    from plyd.clients.library.endpoint import Endpoint, parse_endpoint
+    from plyd.clients.library.channel import Endpoint, is_loopback, parse_endpoint
     from plyd.clients.library.errors import PlydError
 
     targets = connect or tuple(f"127.0.0.1:{FIRST_DAEMON + i}" for i in range(DAEMONS))
     try:
-        wanted = parse_endpoint(listen, insecure=insecure)
-        family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
-        listener = socket.create_server((wanted.host, wanted.port), family=family, backlog=512)
+        wanted = parse_endpoint(listen, insecure=True)
     except PlydError as error:
         raise click.ClickException(str(error)) from None
-    except OSError as error:
-        raise click.ClickException(f"cannot listen on {wanted}: {error.strerror}") from None
+    if not is_loopback(wanted.host) and not insecure:
+        raise click.ClickException(
+            f"{wanted} can be reached from other machines, unencrypted; to allow it, add --insecure, "
+            "and --name HOST for each name or address that their browsers use for this machine"
+        )
+    if wanted.host in WILDCARDS and not names:
+        click.echo(
+            "warning: other machines are refused: add --name HOST for each name or address that their browsers use "
+            "for this machine",
+            err=True,
+        )
+    listener = _listen(wanted.host, wanted.port, str(wanted))
     bound = Endpoint(wanted.host, listener.getsockname()[1])
     run(listener, f"http://{bound}", targets, (wanted.host, *names), with_stdin=with_stdin)
+
+
+def _listen(host: str, port: int, shown: str) -> socket.socket:
+    """A listening socket."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {shown}: {error.strerror}") from None
+    except UnicodeError:
+        raise click.ClickException(f"cannot listen on {shown}: {host!r} is not a host name") from None
 
 
 def run(
     listener: socket.socket, url: str, targets: tuple[str, ...], names: tuple[str, ...], *, with_stdin: bool
 ) -> None:
-    """Serve on a socket until told to stop."""
+    """Serve on a socket until SIGTERM or Ctrl-C."""
     import uvicorn
 
     from plyd.clients.web.app import make_app
@@ -66,7 +97,7 @@ def run(
 
     config = uvicorn.Config(
         make_app(targets, names),
-        ws_max_size=LONGEST_MESSAGE,
+        ws_max_size=MAX_MESSAGE_BYTES,
         ws_ping_interval=20.0,
         ws_ping_timeout=20.0,
         ws_per_message_deflate=False,  # on loopback it costs more than it saves
@@ -77,12 +108,12 @@ def run(
     )
     if with_stdin:
         threading.Thread(target=_wait_for_parent, daemon=True).start()
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn has stopped in good order, and says it once more
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it after an orderly stop
         Server(config).run(sockets=[listener])
 
 
 def _wait_for_parent() -> None:
-    """Block until stdin closes, as it does when the parent process is gone, then stop."""
+    """Stop this process when stdin closes, as it does when the parent is gone."""
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

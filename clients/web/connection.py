@@ -1,119 +1,121 @@
-"""One tab: its socket, the requests under way, and its one search. Nothing here outlives the socket."""
+"""The connection to one page: its socket, its pending requests, and its one search. All of it ends with the socket."""
 
 import asyncio
 import contextlib
 import json
 import logging
+from collections.abc import Coroutine
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from plyd.clients.formats.files import FORMATS
 from plyd.clients.library.errors import DaemonFault, InvalidRequest, Overloaded, PlydError
-from plyd.clients.web.daemons import Fleet
-from plyd.clients.web.messages import Request, card_words, error_words, report_words, state_words
-from plyd.clients.web.search_stream import Thinker
+from plyd.clients.web.daemons import DaemonPool
+from plyd.clients.web.messages import PageRequest, card_json, error_json, report_json, state_json
+from plyd.clients.web.search_stream import SearchStream
 
 log = logging.getLogger("plyd.web")
 
-MOST_REQUESTS = 16  # of one tab, under way at once
-MOST_WORDS = 256  # that wait to be sent; a page that leaves more unread is hung up on
+MAX_REQUESTS = 16  # pending requests of one page
+MAX_UNSENT = 256  # messages; a page that leaves more unread is disconnected
 VERBS = ("apply", "think", "stop")
 
 
-class Outbox:
-    """What waits to be sent to a page. News takes the place of older news of its kind: reports, the queue, games."""
+class SendQueue:
+    """Messages to be sent to a page. A message of a kind (report, queue, games) replaces an unsent one of that kind."""
 
     def __init__(self) -> None:
-        self._words: dict[object, dict[str, Any]] = {}
+        self._messages: dict[object, dict[str, Any]] = {}
         self._count = 0
         self._has_some = asyncio.Event()
 
-    def put(self, words: dict[str, Any], kind: object = None) -> None:
-        """Leave something to be sent; raises Overloaded if the page reads too slowly for it."""
-        if len(self._words) >= MOST_WORDS:
-            raise Overloaded(f"{MOST_WORDS} messages are unread")
+    def put(self, message: dict[str, Any], kind: object = None) -> None:
+        """Queue a message; raises Overloaded if the page reads too slowly."""
+        if len(self._messages) >= MAX_UNSENT:
+            raise Overloaded(f"{MAX_UNSENT} messages are unread")
         self._count += 1
         key = self._count if kind is None else kind
-        self._words.pop(key, None)  # news comes last
-        self._words[key] = words
+        self._messages.pop(key, None)  # the replacement goes to the end
+        self._messages[key] = message
         self._has_some.set()
 
     async def take(self) -> str:
-        """The next thing to send."""
+        """The next message as JSON."""
         await self._has_some.wait()
-        words = self._words.pop(next(iter(self._words)))
-        if not self._words:
+        message = self._messages.pop(next(iter(self._messages)))
+        if not self._messages:
             self._has_some.clear()
-        return json.dumps(words, separators=(",", ":"))
+        return json.dumps(message, separators=(",", ":"))
 
 
-class Search:
-    """A search that a page asked for: it waits for the one before, then for its turn, then it runs."""
+class PageSearch:
+    """A search that a page asked for. It waits for the page's search before it, then in the queue, then it runs."""
 
     def __init__(self, number: int | None) -> None:
         self.id = number
         self.stopped = asyncio.Event()
-        self.ahead = 0  # searches before ours, in the queue
+        self.place = 0  # in the queue; 0 if it does not wait
         self.task: asyncio.Task[None] | None = None
 
 
-class Tab:
-    """A conversation with one page."""
+class PageConnection:
+    """Serves one page's socket."""
 
-    def __init__(self, socket: WebSocket, fleet: Fleet) -> None:
-        self._socket, self._fleet = socket, fleet
-        self._outbox = Outbox()
-        self._thinker = Thinker()
+    def __init__(self, socket: WebSocket, daemons: DaemonPool) -> None:
+        self._socket, self._daemons = socket, daemons
+        self._unsent = SendQueue()
+        self._stream = SearchStream()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._search: Search | None = None  # the latest
-        self._has_enough = asyncio.Event()  # the page leaves too much unread
+        self._search: PageSearch | None = None  # the latest one
+        self._reads_too_slowly = asyncio.Event()
 
     async def run(self) -> None:
-        """Talk until the page goes."""
-        self._fleet.listeners.add(self._tell_games)
-        self._tell_games()
-        lasting = {asyncio.ensure_future(each) for each in (self._send(), self._hear(), self._has_enough.wait())}
+        """Serve the page until it disconnects, or until it leaves too much unread."""
+        self._daemons.listeners.add(self._send_games)
+        self._send_games()
+        loops = {asyncio.ensure_future(each) for each in (self._write(), self._read(), self._reads_too_slowly.wait())}
         try:
-            await asyncio.wait(lasting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._fleet.listeners.discard(self._tell_games)
-            for task in (*lasting, *self._tasks):
+            self._daemons.listeners.discard(self._send_games)
+            for task in (*loops, *self._tasks):
                 task.cancel()
-            self._thinker.close()
+            self._stream.close()
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            await self._socket.close(1013)  # if it was we who had enough
+            await self._socket.close(1013)  # does nothing if the page has closed it
 
-    async def _send(self) -> None:
+    async def _write(self) -> None:
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the page is gone
             while True:
-                await self._socket.send_text(await self._outbox.take())
+                await self._socket.send_text(await self._unsent.take())
 
-    async def _hear(self) -> None:
-        with contextlib.suppress(WebSocketDisconnect, KeyError, RuntimeError):  # gone; or not text, as no page of ours
+    async def _read(self) -> None:
+        # KeyError: a binary frame, which our page never sends
+        with contextlib.suppress(WebSocketDisconnect, KeyError, RuntimeError):
             while True:
-                self._take(await self._socket.receive_text())
+                self._handle(await self._socket.receive_text())
 
-    def _take(self, text: str) -> None:
-        """Begin to do what a page asks for."""
+    def _handle(self, text: str) -> None:
+        """Start what a page asks for."""
         try:
-            request = Request(text)
+            request = PageRequest(text)
         except PlydError as error:
-            self._say({"id": None, "error": error_words(error)})
+            self._send({"id": None, "error": error_json(error)})
             return
         if request.verb == "stop":
             self._spawn(self._stop(request, self._search))
-        elif len(self._tasks) >= MOST_REQUESTS:
-            busy = Overloaded(f"{len(self._tasks)} requests are under way, the most allowed for one page")
-            self._say({"id": request.id, "error": error_words(busy)})
+        elif len(self._tasks) >= MAX_REQUESTS:
+            busy = Overloaded(f"{len(self._tasks)} requests are pending, the most allowed for one page")
+            self._send({"id": request.id, "error": error_json(busy)})
         elif request.verb == "think":
-            before, self._search = self._search, Search(request.id)
+            before, self._search = self._search, PageSearch(request.id)
             self._search.task = self._spawn(self._answer(request, self._think(request, self._search, before)))
         else:
             self._spawn(self._answer(request, self._apply(request)))
 
-    async def _answer(self, request: Request, work: Any) -> None:
-        """Do what a request asks for; say what is wrong if it cannot be done."""
+    async def _answer(self, request: PageRequest, work: Coroutine[Any, Any, None]) -> None:
+        """Do what a request asks for; answer with the error if that fails."""
         try:
             await work
             return
@@ -121,65 +123,64 @@ class Tab:
             fault = error
         except Exception:
             log.exception("a request failed")
-            fault = DaemonFault("the bridge failed; its log says more")
-        self._say({"id": request.id, "error": error_words(fault)})
+            fault = DaemonFault("the bridge failed; see its log")
+        self._send({"id": request.id, "error": error_json(fault)})
 
-    async def _apply(self, request: Request) -> None:
-        """What the rulebook says of a position after some moves, and after chance's if asked for."""
+    async def _apply(self, request: PageRequest) -> None:
+        """Answer with the state after some moves, and after a move of chance if that is asked for."""
         if request.verb != "apply":
             raise InvalidRequest(f"do is {request.verb!r:.60}; allowed is {', '.join(VERBS)}")
         position, moves = request.position(), request.moves()
-        client = self._fleet.find(position.game).client
+        client = self._daemons.find(position.game).client
         state = await client.apply(position, *moves, with_chance=request.flag("chance"))
-        self._say({"id": request.id, "state": state_words(state)})
+        self._send({"id": request.id, "state": state_json(state)})
 
-    async def _think(self, request: Request, search: Search, before: Search | None) -> None:
-        """A search, once the one before has ended."""
+    async def _think(self, request: PageRequest, search: PageSearch, before: PageSearch | None) -> None:
+        """Run a search once the one before it has ended."""
         await self._end(before)
         if search.stopped.is_set():
-            self._say({"id": search.id, "ended": True})
+            self._send({"id": search.id, "ended": True})
             return
-        question = request.question()
+        query = request.search_query()
 
-        def tell_queue(ahead: int) -> None:
-            search.ahead = ahead
-            self._say({"id": search.id, "queue": ahead}, "queue")
+        def on_queue(place: int) -> None:
+            search.place = place
+            self._send({"id": search.id, "queue": place}, "queue")
 
-        post = self._fleet.find(question.position.game)
-        thinking = self._thinker.think(post, question, search.stopped, tell_queue)
-        async with contextlib.aclosing(thinking) as reports:
+        link = self._daemons.find(query.position.game)
+        async with contextlib.aclosing(self._stream.search(link, query, search.stopped, on_queue)) as reports:
             async for report in reports:
-                self._say({"id": search.id, "report": report_words(report)}, None if report.final else "report")
+                self._send({"id": search.id, "report": report_json(report)}, None if report.final else "report")
 
-    async def _stop(self, request: Request, search: Search | None) -> None:
+    async def _stop(self, request: PageRequest, search: PageSearch | None) -> None:
         await self._end(search)
-        self._say({"id": request.id, "ok": True})
+        self._send({"id": request.id, "ok": True})
 
-    async def _end(self, search: Search | None) -> None:
-        """Have a search end: with its best so far, or with nothing if it has not begun."""
+    async def _end(self, search: PageSearch | None) -> None:
+        """Make a search end: with its best move so far, or with `ended` if it is still in the queue."""
         if search is None or search.task is None or search.task.done():
             return
-        if search.ahead and not search.stopped.is_set():
-            self._say({"id": search.id, "ended": True})
+        if search.place and not search.stopped.is_set():
+            self._send({"id": search.id, "ended": True})
             search.task.cancel()
         search.stopped.set()
         await asyncio.wait([search.task])
 
-    def _tell_games(self) -> None:
+    def _send_games(self) -> None:
         games = [
-            card_words(engine, is_there=is_there, formats=FORMATS.get(engine.game, ("text",)))
-            for engine, is_there in self._fleet.cards()
+            card_json(engine, is_there=is_there, formats=FORMATS.get(engine.game, ("text",)))
+            for engine, is_there in self._daemons.cards()
         ]
-        self._say({"games": games, "isComplete": self._fleet.is_complete}, "games")
+        self._send({"games": games, "isComplete": self._daemons.is_complete}, "games")
 
-    def _say(self, words: dict[str, Any], kind: object = None) -> None:
+    def _send(self, message: dict[str, Any], kind: object = None) -> None:
         try:
-            self._outbox.put(words, kind)
+            self._unsent.put(message, kind)
         except Overloaded:
-            self._has_enough.set()
+            self._reads_too_slowly.set()
 
-    def _spawn(self, work: Any) -> "asyncio.Task[None]":
-        task: asyncio.Task[None] = asyncio.ensure_future(work)
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

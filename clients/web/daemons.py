@@ -1,100 +1,99 @@
-"""The daemons behind the page: who serves which game, and whether they are there."""
+"""The daemons behind the page: which games each one serves, and whether it is up."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.errors import PlydError, UnknownGame
-from plyd.clients.web.fair_queue import Turns
+from plyd.clients.web.fair_queue import FairQueue
 from plyd.v1 import engine_pb2
 
-AGAIN_SECONDS = 0.4  # before a daemon that is away is looked for again
-PATIENCE_SECONDS = 8.0  # for a call, while a daemon restarts
-ANSWER_SECONDS = 60.0  # for an answer: a person would rather wait than lose a move
+RECONNECT_SECONDS = 0.4
+RETRY_SECONDS = 8.0  # a call is repeated for this long while a daemon restarts
+ANSWER_SECONDS = 60.0  # timeout of a call: waiting is better than losing a move
 
 
-class Post:
-    """One daemon: its client, its games, its turns, and whether it serves."""
+class DaemonLink:
+    """The connection to one daemon: its client, its games, its queue of searches, and whether it serves."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.client = AsyncEngineClient(address, timeout=ANSWER_SECONDS, retry_seconds=PATIENCE_SECONDS)
+        self.client = AsyncEngineClient(address, timeout=ANSWER_SECONDS, retry_seconds=RETRY_SECONDS)
         self.engines: list[engine_pb2.EngineInfo] = []
-        self.turns = Turns()
+        self.queue = FairQueue()
         self.serving = asyncio.Event()
 
-    async def watch(self, changed: Callable[[], None]) -> None:
-        """Follow the daemon's health for ever; say when it comes or goes."""
+    async def watch(self, on_change: Callable[[], None]) -> None:
+        """Follow the daemon's health until cancelled; call `on_change` when it comes or goes."""
         while True:
             with contextlib.suppress(PlydError):
                 async for is_serving in self.client.watch():
                     if is_serving:
-                        await self._greet()
-                    self._is_there(is_serving, changed)
-            self._is_there(False, changed)
-            await asyncio.sleep(AGAIN_SECONDS)
+                        await self._describe()
+                    self._set_serving(is_serving, on_change)
+            self._set_serving(False, on_change)
+            await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def _greet(self) -> None:
+    async def _describe(self) -> None:
         described = await self.client.describe()
         self.engines = list(described.engines)
-        self.turns.resize(described.daemon.slots)
+        self.queue.resize(described.daemon.slots)
 
-    def _is_there(self, is_there: bool, changed: Callable[[], None]) -> None:
-        if is_there == self.serving.is_set():
+    def _set_serving(self, is_serving: bool, on_change: Callable[[], None]) -> None:
+        if is_serving == self.serving.is_set():
             return
-        if is_there:
+        if is_serving:
             self.serving.set()
         else:
             self.serving.clear()
-        changed()
+        on_change()
 
 
-class Fleet:
-    """All daemons that the page may ask. Start it and close it; `listeners` hear of every change."""
+class DaemonPool:
+    """All daemons that the page may use. Call start() and close(); `listeners` are called on every change."""
 
     def __init__(self, addresses: Iterable[str]) -> None:
         self._addresses = list(addresses)
-        self.posts: list[Post] = []
+        self._links: list[DaemonLink] = []
         self.listeners: set[Callable[[], None]] = set()
         self._watching: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Connect to every daemon, there or not."""
-        self.posts = [Post(address) for address in self._addresses]
-        self._watching = [asyncio.ensure_future(post.watch(self._tell)) for post in self.posts]
+        """Watch every daemon, whether it is up or not."""
+        self._links = [DaemonLink(address) for address in self._addresses]
+        self._watching = [asyncio.ensure_future(link.watch(self._changed)) for link in self._links]
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         for task in self._watching:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
-        await asyncio.gather(*(post.client.close() for post in self.posts))
+        await asyncio.gather(*(link.client.close() for link in self._links))
 
-    def find(self, game: str) -> Post:
-        """The daemon that serves a game, one that is there before one that is away."""
-        able = [post for post in self.posts if any(engine.game == game for engine in post.engines)]
+    def find(self, game: str) -> DaemonLink:
+        """The daemon that serves a game; one that is up is preferred."""
+        able = [link for link in self._links if any(engine.game == game for engine in link.engines)]
         if not able:
-            known = sorted({engine.game for post in self.posts for engine in post.engines})
+            known = sorted({engine.game for link in self._links for engine in link.engines})
             raise UnknownGame(f"no daemon serves {game!r}; games are {', '.join(known) or 'none yet'}")
-        return min(able, key=lambda post: not post.serving.is_set())
+        return min(able, key=lambda link: not link.serving.is_set())
 
     def cards(self) -> list[tuple[engine_pb2.EngineInfo, bool]]:
-        """Every game that is or was served, in the daemons' order, and whether it is now."""
-        cards: dict[str, tuple[Any, bool]] = {}
-        for post in self.posts:
-            for engine in post.engines:
-                there = post.serving.is_set()
-                if engine.game not in cards or (there and not cards[engine.game][1]):
-                    cards[engine.game] = (engine, there)
+        """Every game that is or was served, in the order of the addresses, and whether it is served now."""
+        cards: dict[str, tuple[engine_pb2.EngineInfo, bool]] = {}
+        for link in self._links:
+            is_serving = link.serving.is_set()
+            for engine in link.engines:
+                if engine.game not in cards or (is_serving and not cards[engine.game][1]):
+                    cards[engine.game] = (engine, is_serving)
         return list(cards.values())
 
     @property
     def is_complete(self) -> bool:
         """Whether every daemon serves."""
-        return all(post.serving.is_set() for post in self.posts)
+        return all(link.serving.is_set() for link in self._links)
 
-    def _tell(self) -> None:
+    def _changed(self) -> None:
         for listener in list(self.listeners):
             listener()

@@ -1,7 +1,8 @@
-"""Fair turns at a daemon: as many searches at once as it has slots, and nobody waits while another goes on for ever.
+"""A fair queue for the searches of one daemon.
 
-Who has searched for a slice gives way as soon as somebody waits, and goes to the end of the line; while nobody waits,
-a search goes on undisturbed. So fifty pages that analyse at once all see theirs move, and one alone has it all.
+As many searches run at once as the daemon has slots. While somebody waits, a search that has run for a time slice gives
+way and goes to the end of the queue; while nobody waits, it runs on. So fifty pages that analyse at once all make
+progress, and a page that is alone has the whole daemon.
 """
 
 import asyncio
@@ -13,92 +14,92 @@ from collections.abc import AsyncIterator, Callable
 SLICE_SECONDS = 0.5
 
 
-class Turn:
-    """A search that runs; `over` is set when it is somebody else's turn."""
+class TimeSlice:
+    """The right to search now; `over` is set when the search has to give way."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
         self.over = asyncio.Event()
 
 
-class Turns:
-    """The turns of one daemon."""
+class FairQueue:
+    """The running and the waiting searches of one daemon."""
 
     def __init__(self, slots: int = 1) -> None:
         self._slots = slots
-        self._running: list[Turn] = []  # the longest first
-        self._waiting: deque[tuple[asyncio.Future[Turn], Callable[[int], None]]] = deque()
+        self._running: list[TimeSlice] = []  # oldest first
+        self._waiting: deque[tuple[asyncio.Future[TimeSlice], Callable[[int], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     def resize(self, slots: int) -> None:
-        """Have so many searches at once from now on."""
+        """Set the number of searches that may run at once."""
         self._slots = max(1, slots)
-        self._call_next()
+        self._start_next()
 
     @contextlib.asynccontextmanager
-    async def turn(self, tell: Callable[[int], None]) -> AsyncIterator[Turn]:
-        """A turn, once it is ours. `tell` hears how many are before us, whenever that changes; 0 is our turn."""
+    async def time_slice(self, on_queue: Callable[[int], None]) -> AsyncIterator[TimeSlice]:
+        """A time slice, after waiting for it. `on_queue` gets our place whenever it changes: 1 is next, 0 is running.
+
+        A search that need not wait gets no call of `on_queue`.
+        """
         is_free = len(self._running) < self._slots and not self._waiting
-        turn = self._begin() if is_free else await self._wait(tell)
+        time_slice = self._begin() if is_free else await self._wait(on_queue)
         try:
-            yield turn
+            yield time_slice
         finally:
-            self._end(turn)
+            self._end(time_slice)
 
-    def _begin(self) -> Turn:
-        turn = Turn()
-        self._running.append(turn)
-        return turn
+    def _begin(self) -> TimeSlice:
+        time_slice = TimeSlice()
+        self._running.append(time_slice)
+        return time_slice
 
-    def _end(self, turn: Turn) -> None:
-        self._running.remove(turn)
-        self._call_next()
+    def _end(self, time_slice: TimeSlice) -> None:
+        self._running.remove(time_slice)
+        self._start_next()
 
-    async def _wait(self, tell: Callable[[int], None]) -> Turn:
-        ticket: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
-        place = (ticket, tell)
-        self._waiting.append(place)
-        tell(len(self._waiting))
-        self._press()
+    async def _wait(self, on_queue: Callable[[int], None]) -> TimeSlice:
+        ticket: asyncio.Future[TimeSlice] = asyncio.get_running_loop().create_future()
+        entry = (ticket, on_queue)
+        self._waiting.append(entry)
+        on_queue(len(self._waiting))
+        self._preempt()
         try:
-            turn = await ticket
+            time_slice = await ticket
         except asyncio.CancelledError:
-            if place in self._waiting:
-                self._waiting.remove(place)
-                self._call_next()
-            else:  # it was our turn in this very moment
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+                self._start_next()
+            else:  # the slice was granted in the same moment
                 self._end(ticket.result())
             raise
-        tell(0)
-        return turn
+        on_queue(0)
+        return time_slice
 
-    def _call_next(self) -> None:
-        """Let those who wait begin, as far as there is room."""
+    def _start_next(self) -> None:
+        """Start waiting searches while slots are free."""
         while self._waiting and len(self._running) < self._slots:
             ticket, _ = self._waiting[0]
-            if ticket.cancelled():  # it goes, and says so itself
+            if ticket.cancelled():  # _wait is about to remove it
                 break
             self._waiting.popleft()
             ticket.set_result(self._begin())
-        self._tell()
-        self._press()
+        for place, (_, on_queue) in enumerate(self._waiting, 1):
+            on_queue(place)
+        self._preempt()
 
-    def _tell(self) -> None:
-        for ahead, (_, tell) in enumerate(self._waiting, 1):
-            tell(ahead)
-
-    def _press(self) -> None:
-        """While somebody waits, end the turn of whoever has had a slice; look again when the next one has."""
+    def _preempt(self) -> None:
+        """While somebody waits, end every slice that is used up, and set a timer for the next one."""
         if self._timer:
             self._timer.cancel()
         if not self._waiting:
             return
-        for turn in self._running:
-            if turn.over.is_set():
+        for time_slice in self._running:
+            if time_slice.over.is_set():
                 continue
-            left = turn.began + SLICE_SECONDS - time.monotonic()
+            left = time_slice.began + SLICE_SECONDS - time.monotonic()
             if left <= 0:
-                turn.over.set()
+                time_slice.over.set()
             else:
-                self._timer = asyncio.get_running_loop().call_later(left + 0.001, self._press)
+                self._timer = asyncio.get_running_loop().call_later(left + 0.001, self._preempt)
                 break

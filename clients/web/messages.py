@@ -1,35 +1,35 @@
-"""What goes between the page and the bridge: JSON that is checked on its way in, and made from messages on its way out.
+"""The JSON messages between the page and the bridge: requests are checked here, answers are made here.
 
-A request is an object with `id` (a number of the page's choice), `do` (a verb) and the verb's fields:
+A request is an object with `id` (a number chosen by the page), `do` (a verb) and the verb's fields:
 
-    apply   position, moves, chance                            -> state: what stands on the board after the moves
+    apply   position, moves, chance                            -> state: the board after the moves
     think   position, seconds, nodes, depth, lines, options    -> report, report, ..., the last one final
     stop                                                       -> ok, after the search's final report
 
-A position is an object of `game`, `variant`, `start` and `moves`; all but the game may be left out.
+A position is an object with `game`, `variant`, `start` and `moves`; only the game is required.
 
-Each answer repeats the `id` and has one of `state`, `report`, `queue` (searches before ours), `ended` (there was no
-report), `ok` or `error`. A search that comes while another runs ends that one. The bridge also says, unasked, `games`:
-what is served, and which of it is there now.
+Each answer repeats the `id` and has one of `state`, `report`, `queue` (place in the queue, 0 when the search starts),
+`ended` (the search ended without a report), `ok` or `error`. A new search ends the one that runs. The bridge also sends
+`games` without being asked, whenever it changes: every game that is served, and whether its daemon is up.
 """
 
 import json
 from dataclasses import asdict
 from typing import Any
 
-from plyd.clients.formats.files import MOST_MOVES as MOST_RECORDED
-from plyd.clients.formats.files import Record
+from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
+from plyd.clients.formats.files import GameRecord
 from plyd.clients.library.errors import InvalidRequest, PlydError
 from plyd.clients.library.requests import Position, Report, State
-from plyd.clients.web.search_stream import Question
+from plyd.clients.web.search_stream import SearchQuery
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
-LONGEST_TEXT = 4096  # characters of a start, a variant and the like
-MOST_MOVES = 4096
-MOST_SECONDS = 300.0
-MOST_NODES = 1 << 40
-MOST_LINES = 64
-MOST_OPTIONS = 32
+MAX_TEXT_LENGTH = 4096  # of a start, a variant and the like
+MAX_MOVES = 4096
+MAX_SECONDS = 300.0
+MAX_NODES = 1 << 40
+MAX_LINES = 64
+MAX_OPTIONS = 32
 SIDES = {
     position_pb2.SIDE_PLAYER_ONE: "one",
     position_pb2.SIDE_PLAYER_TWO: "two",
@@ -57,8 +57,8 @@ CAPABILITIES = {
 }
 
 
-class Request:
-    """A page's request, whose fields are read one by one; what is missing or of another kind raises InvalidRequest."""
+class PageRequest:
+    """A page's request. Each method reads one field, and raises InvalidRequest if it is missing or of another type."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -74,56 +74,58 @@ class Request:
             raise InvalidRequest(f"id is {number!r:.60}; allowed is a whole number from 0")
         self.verb = fields.get("do")
 
-    def text(self, name: str, longest: int = LONGEST_TEXT) -> str:
-        """A text, empty if it is not there."""
+    def text(self, name: str, longest: int = MAX_TEXT_LENGTH) -> str:
+        """A text field; empty if it is absent."""
         return _text(name, self._fields.get(name, ""), longest)
 
     def whole(self, name: str, least: int, most: int) -> int | None:
-        """A whole number within bounds, or None if it is not there."""
+        """A whole number within bounds, or None if it is absent."""
         value = self._fields.get(name)
         if value is not None and not (type(value) is int and least <= value <= most):
             raise InvalidRequest(f"{name} is {value!r:.60}; allowed is a whole number from {least} to {most}")
         return value
 
     def seconds(self) -> float | None:
-        """The time limit, or None if there is none."""
+        """The time limit, or None if it is absent."""
         value = self._fields.get("seconds")
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
-            raise InvalidRequest(f"seconds is {value!r:.60}; allowed is 0 to {MOST_SECONDS:g}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_SECONDS:
+            raise InvalidRequest(f"seconds is {value!r:.60}; allowed is 0 to {MAX_SECONDS:g}")
         return float(value)
 
     def flag(self, name: str) -> bool:
-        """True or false; false if it is not there."""
+        """A boolean field; false if it is absent."""
         value = self._fields.get(name, False)
         if not isinstance(value, bool):
             raise InvalidRequest(f"{name} is {value!r:.60}; allowed is true or false")
         return value
 
     def moves(self) -> list[str]:
-        """A list of moves, empty if it is not there."""
+        """The list of moves; empty if it is absent."""
         return _moves(self._fields.get("moves", []))
 
     def position(self) -> Position:
-        """A position; it has to name its game."""
+        """The position."""
         value = self._fields.get("position")
         if not isinstance(value, dict):
             raise InvalidRequest(f"position is {value!r:.60}; allowed is an object with game, variant, start, moves")
-        game, variant, start = (_text(name, value.get(name, ""), LONGEST_TEXT) for name in ("game", "variant", "start"))
+        game, variant, start = (
+            _text(name, value.get(name, ""), MAX_TEXT_LENGTH) for name in ("game", "variant", "start")
+        )
         return Position(game=game, variant=variant, start=start, moves=_moves(value.get("moves", [])))
 
-    def question(self) -> Question:
-        """What a search is asked."""
+    def search_query(self) -> SearchQuery:
+        """The fields of a search."""
         options = self._fields.get("options", {})
-        if not isinstance(options, dict) or len(options) > MOST_OPTIONS:
-            raise InvalidRequest(f"options is {options!r:.60}; allowed is an object of at most {MOST_OPTIONS} texts")
-        return Question(
+        if not isinstance(options, dict) or len(options) > MAX_OPTIONS:
+            raise InvalidRequest(f"options is {options!r:.60}; allowed is an object of at most {MAX_OPTIONS} texts")
+        return SearchQuery(
             position=self.position(),
             seconds=self.seconds(),
-            nodes=self.whole("nodes", 1, MOST_NODES),
+            nodes=self.whole("nodes", 1, MAX_NODES),
             depth=self.whole("depth", 1, 1000),
-            lines=self.whole("lines", 1, MOST_LINES) or 1,
+            lines=self.whole("lines", 1, MAX_LINES) or 1,
             options={_text("option", name, 64): _text(f"option {name}", value, 64) for name, value in options.items()},
         )
 
@@ -138,14 +140,14 @@ def _text(name: str, value: Any, longest: int) -> str:
     return value
 
 
-def _moves(value: Any, most: int = MOST_MOVES) -> list[str]:
+def _moves(value: Any, most: int = MAX_MOVES) -> list[str]:
     if not isinstance(value, list) or len(value) > most:
         raise InvalidRequest(f"moves is {value!r:.60}; allowed is a list of at most {most} moves")
     return [_text("a move", move, 64) for move in value]
 
 
-def record_of(data: bytes) -> tuple[Record, str]:
-    """The record and the format that a page asks to have written."""
+def parse_export(data: bytes) -> tuple[GameRecord, str]:
+    """The game record and the file format in the body of a request to /export."""
     try:
         wanted = json.loads(data)
         record, form = wanted["record"], wanted["format"]
@@ -153,19 +155,19 @@ def record_of(data: bytes) -> tuple[Record, str]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidRequest("not a record: expected an object with record and format") from None
     names = ("game", "variant", "start", "result")
-    texts = {name: _text(name, record.get(name, ""), LONGEST_TEXT) for name in names}
+    texts = {name: _text(name, record.get(name, ""), MAX_TEXT_LENGTH) for name in names}
     players = (_text("a player", one, 64), _text("a player", two, 64))
-    moves = tuple(_moves(record.get("moves"), MOST_RECORDED))
-    return Record(**texts, moves=moves, players=players), _text("format", form, 16)
+    moves = tuple(_moves(record.get("moves"), MAX_RECORDED_MOVES))
+    return GameRecord(**texts, moves=moves, players=players), _text("format", form, 16)
 
 
-def record_words(record: Record) -> dict[str, Any]:
-    """A record for the page."""
+def record_json(record: GameRecord) -> dict[str, Any]:
+    """A game record as JSON."""
     return asdict(record)
 
 
-def state_words(state: State) -> dict[str, Any]:
-    """A state for the page."""
+def state_json(state: State) -> dict[str, Any]:
+    """A state as JSON."""
     position = state.position
     return {
         "position": {
@@ -181,26 +183,26 @@ def state_words(state: State) -> dict[str, Any]:
         "rows": state.board.rows,
         "columns": state.board.columns,
         "cells": list(state.board.cells),
-        "legal": [_legal_words(move) for move in state.legal_moves],
+        "legal": [_legal_json(move) for move in state.legal_moves],
     }
 
 
-def _legal_words(move: position_pb2.LegalMove) -> dict[str, Any]:
-    words: dict[str, Any] = {"move": move.move}
+def _legal_json(move: position_pb2.LegalMove) -> dict[str, Any]:
+    fields: dict[str, Any] = {"move": move.move}
     if move.HasField("cell"):
-        words["cell"] = move.cell
+        fields["cell"] = move.cell
     if move.HasField("probability"):
-        words["probability"] = move.probability
-    return words
+        fields["probability"] = move.probability
+    return fields
 
 
-def report_words(report: Report) -> dict[str, Any]:
-    """A report for the page; times in milliseconds."""
+def report_json(report: Report) -> dict[str, Any]:
+    """A report as JSON; times in milliseconds."""
     return {
         "final": report.final,
         "move": report.move if report.HasField("move") else None,
-        "score": score_words(report.score),
-        "lines": [_line_words(line) for line in report.lines],
+        "score": score_json(report.score),
+        "lines": [_line_json(line) for line in report.lines],
         "nodes": report.nodes,
         "depth": report.depth,
         "ms": report.elapsed_us / 1000,
@@ -208,30 +210,30 @@ def report_words(report: Report) -> dict[str, Any]:
     }
 
 
-def score_words(score: search_pb2.Score) -> dict[str, Any]:
-    """A score for the page: kind is points, win, proven or unreachable."""
+def score_json(score: search_pb2.Score) -> dict[str, Any]:
+    """A score as JSON; its kind is points, win, proven or unreachable."""
     kind = score.WhichOneof("value")
-    words: dict[str, Any] = {"side": SIDES.get(score.point_of_view, ""), "exact": score.exact}
+    fields: dict[str, Any] = {"side": SIDES.get(score.point_of_view, ""), "exact": score.exact}
     if kind == "expected_points":
-        return words | {"kind": "points", "value": score.expected_points}
+        return fields | {"kind": "points", "value": score.expected_points}
     if kind == "win_probability":
-        return words | {"kind": "win", "value": score.win_probability}
+        return fields | {"kind": "win", "value": score.win_probability}
     if kind == "proven":
         plies = score.proven.plies if score.proven.HasField("plies") else None
-        return words | {"kind": "proven", "result": RESULTS.get(score.proven.result, ""), "plies": plies}
-    return words | {"kind": "unreachable"}
+        return fields | {"kind": "proven", "result": RESULTS.get(score.proven.result, ""), "plies": plies}
+    return fields | {"kind": "unreachable"}
 
 
-def _line_words(line: search_pb2.Line) -> dict[str, Any]:
-    words: dict[str, Any] = {"moves": list(line.moves), "score": score_words(line.score)}
+def _line_json(line: search_pb2.Line) -> dict[str, Any]:
+    fields: dict[str, Any] = {"moves": list(line.moves), "score": score_json(line.score)}
     for name in ("visits", "depth", "probability", "prior"):
         if line.HasField(name):
-            words[name] = getattr(line, name)
-    return words
+            fields[name] = getattr(line, name)
+    return fields
 
 
-def card_words(engine: engine_pb2.EngineInfo, *, is_there: bool, formats: tuple[str, ...]) -> dict[str, Any]:
-    """A game for the page."""
+def card_json(engine: engine_pb2.EngineInfo, *, is_there: bool, formats: tuple[str, ...]) -> dict[str, Any]:
+    """What the page needs to know of an engine, as JSON."""
     limits = engine.board_limits
     return {
         "game": engine.game,
@@ -245,13 +247,13 @@ def card_words(engine: engine_pb2.EngineInfo, *, is_there: bool, formats: tuple[
         "rows": [limits.min_rows, limits.max_rows],
         "columns": [limits.min_columns, limits.max_columns],
         "capabilities": [CAPABILITIES[each] for each in engine.capabilities if each in CAPABILITIES],
-        "options": [_option_words(option) for option in engine.options],
+        "options": [_option_json(option) for option in engine.options],
         "formats": list(formats),
     }
 
 
-def _option_words(option: engine_pb2.Option) -> dict[str, Any]:
-    words: dict[str, Any] = {
+def _option_json(option: engine_pb2.Option) -> dict[str, Any]:
+    fields: dict[str, Any] = {
         "name": option.name,
         "summary": option.summary,
         "type": OPTION_TYPES.get(option.type, ""),
@@ -259,12 +261,12 @@ def _option_words(option: engine_pb2.Option) -> dict[str, Any]:
         "choices": list(option.choices),
     }
     if option.HasField("minimum"):
-        words["minimum"] = option.minimum
+        fields["minimum"] = option.minimum
     if option.HasField("maximum"):
-        words["maximum"] = option.maximum
-    return words
+        fields["maximum"] = option.maximum
+    return fields
 
 
-def error_words(error: PlydError) -> dict[str, Any]:
-    """An error for the page: its kind is the name of a class of plyd.clients.library.errors."""
+def error_json(error: PlydError) -> dict[str, Any]:
+    """An error as JSON; its kind is the name of a class in plyd.clients.library.errors."""
     return {"kind": type(error).__name__, "message": str(error), "retrySeconds": error.retry_seconds}

@@ -1,4 +1,4 @@
-"""One tab's searches: a game that the engine follows from move to move, in turns with every other tab."""
+"""The searches of one page: a Play stream that follows the game from move to move and shares the daemon's time."""
 
 import asyncio
 import contextlib
@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 
 from plyd.clients.library.aio import AsyncGame
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
-from plyd.clients.library.requests import Position, Report, Thinking
-from plyd.clients.web.daemons import Post
-from plyd.clients.web.fair_queue import Turn
+from plyd.clients.library.requests import LimitArgs, Position, Report
+from plyd.clients.web.daemons import DaemonLink
+from plyd.clients.web.fair_queue import TimeSlice
 from plyd.v1 import search_pb2
 
-LEAST_SECONDS = 0.01  # of a search that goes on after it gave way
+MIN_SECONDS = 0.01  # for a search that continues after it gave way
 STOP_AGAIN_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What a tab wants to know: a position, when to end, and how many lines of play."""
+class SearchQuery:
+    """What a page asks of a search: a position, limits, and the number of lines of play."""
 
     position: Position
     seconds: float | None = None
@@ -29,8 +29,8 @@ class Question:
     options: dict[str, str] = field(default_factory=dict)
 
 
-class Thinker:
-    """Keeps one Play stream open and has it follow the positions asked for, so that what was learned is kept."""
+class SearchStream:
+    """Keeps one Play stream open and moves it along with the game, so that the engine's tree is reused."""
 
     def __init__(self) -> None:
         self._game: AsyncGame | None = None
@@ -38,35 +38,37 @@ class Thinker:
         self._moves: list[str] = []
 
     def close(self) -> None:
-        """Give the game up; a search that runs is cancelled."""
+        """Close the stream; a running search is cancelled."""
         if self._game:
             self._game.close()
         self._game = None
 
-    async def think(
-        self, post: Post, question: Question, stopped: asyncio.Event, tell_queue: Callable[[int], None]
+    async def search(
+        self, link: DaemonLink, query: SearchQuery, stopped: asyncio.Event, on_queue: Callable[[int], None]
     ) -> AsyncGenerator[Report, None]:
-        """Reports, of which the last is final; gives way to others and goes on, and waits for a daemon that is away.
+        """Reports, the last one final.
 
-        Ends with the best so far once `stopped` is set.
+        The search gives way to other pages and continues later, and waits for a daemon that is down. Once `stopped` is
+        set, it ends with the best move so far.
         """
         spent = 0.0
         while True:
             report = None
             try:
-                async with post.turns.turn(tell_queue) as turn:
+                async with link.queue.time_slice(on_queue) as time_slice:
                     began = time.monotonic()
-                    async with contextlib.aclosing(self._search(post, question, spent, turn, stopped)) as reports:
+                    reports = self._search_slice(link, query, spent, time_slice, stopped)
+                    async with contextlib.aclosing(reports):
                         async for report in reports:
                             if not report.final:
                                 yield report
                     spent += time.monotonic() - began
-            except Cancelled:  # the stream is no longer there, and another one serves as well
+            except Cancelled:  # the stream is gone; a new one will do
                 self.close()
                 continue
             except Unavailable:
                 self.close()
-                if not await self._back(post, stopped):
+                if not await self._wait_for_daemon(link, stopped):
                     raise
                 continue
             except Overloaded as error:
@@ -75,55 +77,55 @@ class Thinker:
                 await asyncio.sleep(error.retry_seconds or 1.0)
                 continue
             assert report is not None
-            was_cut = report.stop_reason == search_pb2.STOP_REASON_STOPPED and not stopped.is_set()
-            is_spent = question.seconds is not None and spent >= question.seconds - LEAST_SECONDS
-            if not was_cut or is_spent:  # it gave way, or the daemon goes
+            was_interrupted = report.stop_reason == search_pb2.STOP_REASON_STOPPED and not stopped.is_set()
+            is_spent = query.seconds is not None and spent >= query.seconds - MIN_SECONDS
+            if is_spent or not was_interrupted:
                 yield report
                 return
-            report.final = False
+            report.final = False  # it gave way, or the daemon shuts down: search on
             yield report
 
-    async def _search(
-        self, post: Post, question: Question, spent: float, turn: Turn, stopped: asyncio.Event
+    async def _search_slice(
+        self, link: DaemonLink, query: SearchQuery, spent: float, time_slice: TimeSlice, stopped: asyncio.Event
     ) -> AsyncGenerator[Report, None]:
-        """One turn's reports; the last is final to the daemon."""
-        game = await self._show(post, question)
-        thinking = Thinking(lines=question.lines, nodes=question.nodes, depth=question.depth)
-        if question.seconds is not None:
-            thinking["seconds"] = max(LEAST_SECONDS, question.seconds - spent)
-        ending = asyncio.ensure_future(self._end(game, turn, stopped))
+        """The reports of one time slice; the last one is final for the daemon."""
+        game = await self._game_at(link, query)
+        limits = LimitArgs(lines=query.lines, nodes=query.nodes, depth=query.depth)
+        if query.seconds is not None:
+            limits["seconds"] = max(MIN_SECONDS, query.seconds - spent)
+        stopping = asyncio.ensure_future(self._stop_in_time(game, time_slice, stopped))
         try:
-            async with contextlib.aclosing(game.go(**thinking)) as reports:  # type: ignore[type-var]
+            async with contextlib.aclosing(game.go(**limits)) as reports:  # type: ignore[type-var]
                 async for report in reports:
                     yield report
         finally:
-            ending.cancel()
+            stopping.cancel()
 
-    async def _end(self, game: AsyncGame, turn: Turn, stopped: asyncio.Event) -> None:
-        """Stop the search when it is somebody else's turn, or the tab has seen enough."""
-        waits = [asyncio.ensure_future(turn.over.wait()), asyncio.ensure_future(stopped.wait())]
+    async def _stop_in_time(self, game: AsyncGame, time_slice: TimeSlice, stopped: asyncio.Event) -> None:
+        """Stop the search when its time slice is over, or when the page asks for it."""
+        waits = [asyncio.ensure_future(time_slice.over.wait()), asyncio.ensure_future(stopped.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            while True:  # once is enough, unless it overtakes the command to search
-                await asyncio.shield(game.stop())  # gRPC gives a whole stream up if one write on it is cancelled
+            while True:  # once is enough, unless the stop overtakes the command to search
+                await asyncio.shield(game.stop())  # gRPC gives up a whole stream if one write on it is cancelled
                 await asyncio.sleep(STOP_AGAIN_SECONDS)
         finally:
             for wait in waits:
                 wait.cancel()
 
-    async def _show(self, post: Post, question: Question) -> AsyncGame:
-        """The game, at the position asked for: by a few moves from the last one, if it is the same game."""
-        position = question.position
-        key = (post.address, position.game, position.variant, position.start, tuple(sorted(question.options.items())))
+    async def _game_at(self, link: DaemonLink, query: SearchQuery) -> AsyncGame:
+        """The stream's game at the query's position: moved there from the last position if it is the same game."""
+        position = query.position
+        key = (link.address, position.game, position.variant, position.start, tuple(sorted(query.options.items())))
         moves = list(position.moves)
         if self._game is None or key != self._key:
             self.close()
-            self._game = await post.client.play(position, **question.options)
+            self._game = await link.client.play(position, **query.options)
             self._key, self._moves = key, moves
             return self._game
         same = 0
-        for mine, theirs in zip(self._moves, moves, strict=False):
-            if mine != theirs:
+        for ours, theirs in zip(self._moves, moves, strict=False):
+            if ours != theirs:
                 break
             same += 1
         if same < len(self._moves):
@@ -134,11 +136,11 @@ class Thinker:
             self._moves = moves
         return self._game
 
-    async def _back(self, post: Post, stopped: asyncio.Event) -> bool:
-        """Wait for a daemon that went away; False if the tab no longer wants to know."""
-        waits = [asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(post.serving.wait())]
+    async def _wait_for_daemon(self, link: DaemonLink, stopped: asyncio.Event) -> bool:
+        """Wait until a daemon is up again; False if the page stopped the search meanwhile."""
+        waits = [asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(link.serving.wait())]
         try:
-            await asyncio.sleep(0.2)  # health notices a little later than calls do
+            await asyncio.sleep(0.2)  # the health watch notices a failure a little later than calls do
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             return not stopped.is_set()
         finally:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from plyd.engines.connect4.graph.memory import enlarged, graph_for, recycle
+from plyd.engines.connect4.graph.memory import graph_for, recycle
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
 from plyd.engines.connect4.rules import LARGEST, RULES, SMALLEST
 from plyd.engines.connect4.uct.searcher import UctSearcher
 from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import OptionValue, read_options
+from plyd.engines.core.options import OptionValue, granted_megabytes, read_options
 from plyd.engines.core.search import Limits, Searcher
 
 
@@ -40,8 +40,9 @@ class Connect4(Engine):
             searcher = self.searcher("classic", read_options(self.card.options, {"method": method}))
             for start in ("7x6", "4x4"):
                 list(searcher.search(RULES.parse(start), Limits(max_nodes=32), Stop()))
-        recycle(enlarged(graph_for(nodes=2, columns=4), nodes=4), 1, 2, Stop().flag)
+        recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag)
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:  # noqa: ARG002
+    def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:  # noqa: ARG002
         """A searcher with a memory of its own."""
-        return GraphSearcher(options) if options["method"] == "graph" else UctSearcher(options)
+        kind = GraphSearcher if options["method"] == "graph" else UctSearcher
+        return kind(options, granted_megabytes(options, megabytes))

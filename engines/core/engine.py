@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.core.errors import NotSupported
-from plyd.engines.core.options import Option, OptionValue
+from plyd.engines.core.options import MEMORY, Option, OptionValue
 from plyd.engines.core.rules import Rules
 from plyd.engines.core.search import Searcher
 
@@ -90,8 +90,18 @@ class Engine(ABC):
         """Load and compile all that a search needs, so that the first request is as quick as the next."""
 
     @abstractmethod
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
-        """A new searcher; every option of the card has a value."""
+    def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
+        """A new searcher; every option of the card has a value.
+
+        `megabytes` is the memory that it is granted, None for what the option `memory` asks for. One rule serves all:
+        address space is reserved once, the system charges for pages as they are touched, whole trees are given back,
+        and nothing is copied or enlarged while a move is searched.
+        """
+
+    @property
+    def memory_option(self) -> Option | None:
+        """The option for a searcher's megabytes, of engines that have one."""
+        return next((option for option in self.card.options if option.name == MEMORY), None)
 
     def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
         """Whether a searcher with these options needs but microseconds, whatever it is asked: no slot, no thread."""

@@ -33,11 +33,6 @@ class Stop:
         return bool(self.flag[0])
 
 
-def deadline_ns(began_ns: int, seconds: float | None) -> int:
-    """The reading of `monotonic_ns` at which so many seconds have passed; NEVER for None and for very many."""
-    return NEVER if seconds is None else min(NEVER, began_ns + int(seconds * 1e9))
-
-
 @intrinsic
 def monotonic_ns(typing_context: Any) -> Any:  # noqa: ARG001
     """Nanoseconds of the clock behind time.monotonic_ns(), as int64."""

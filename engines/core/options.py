@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from plyd.engines.core.errors import BadOption, quoted
 
 OptionValue = int | float | bool | str
+MEMORY = "memory"  # the option for the megabytes that a searcher may use
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class Option:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    """Other names that are still understood, but not listed."""
 
     def __post_init__(self) -> None:
         is_number = not isinstance(self.default, bool | str)
@@ -63,8 +66,27 @@ class Option:
 
 def read_options(options: Sequence[Option], texts: Mapping[str, str]) -> dict[str, OptionValue]:
     """The value of every option: what the texts say, the default for the rest."""
-    known = {option.name: option for option in options}
-    for name in texts:
+    known = {name: option for option in options for name in (option.name, *option.aliases)}
+    values = {option.name: option.default for option in options}
+    given: dict[str, str] = {}  # the name by which each option was set
+    for name, text in texts.items():
         if name not in known:
-            raise BadOption(f"unknown option {quoted(name)}; options are {', '.join(known) or 'none'}")
-    return {name: option.read(texts[name]) if name in texts else option.default for name, option in known.items()}
+            raise BadOption(f"unknown option {quoted(name)}; options are {', '.join(values) or 'none'}")
+        option = known[name]
+        earlier = given.setdefault(option.name, name)
+        if texts[earlier] != text:
+            raise BadOption(
+                f"options {earlier} and {name} mean the same, but are {quoted(texts[earlier])} and {quoted(text)}"
+            )
+        values[option.name] = option.read(text)
+    return values
+
+
+def memory_option(default: int, minimum: int, maximum: int) -> Option:
+    """The option for the megabytes that a searcher may use."""
+    return Option(MEMORY, "Megabytes that a search may use.", default=default, minimum=minimum, maximum=maximum)
+
+
+def granted_megabytes(options: Mapping[str, OptionValue], megabytes: int | None) -> int:
+    """The megabytes that a searcher was granted; without a grant, those that its options ask for."""
+    return int(options[MEMORY]) if megabytes is None else megabytes

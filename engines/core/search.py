@@ -1,15 +1,12 @@
 """The search contract: one `Limits` in, any number of `Report`s out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.rules import Side
-
-MOVES_AHEAD = 30  # moves that a clock with no count of its own is thought to be for
-SAFETY_SECONDS = 0.05  # kept on a clock whatever happens
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +16,6 @@ class Clock:
     remaining_seconds: float
     increment_seconds: float = 0.0
     moves_to_go: int | None = None
-
-    def share_seconds(self) -> float:
-        """How much of the clock to spend on this move."""
-        moves = MOVES_AHEAD if self.moves_to_go is None else self.moves_to_go
-        share = self.remaining_seconds / moves + 0.8 * self.increment_seconds
-        return max(0.0, min(share, self.remaining_seconds - SAFETY_SECONDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +27,6 @@ class Limits:
     max_nodes: int | None = None
     max_depth: int | None = None
     max_lines: int = 1
-
-    def budget_seconds(self) -> float | None:
-        """Seconds that this search may take, from now."""
-        share = self.clock.share_seconds() if self.clock else None
-        return min((bound for bound in (self.max_seconds, share) if bound is not None), default=None)
-
-    def within(self, seconds: float | None) -> "Limits":
-        """These limits, and no more time than this many seconds."""
-        if seconds is None or (self.max_seconds is not None and self.max_seconds <= seconds):
-            return self
-        return replace(self, max_seconds=max(0.0, seconds))
 
 
 def upper(limit: int | None) -> int:

@@ -16,7 +16,7 @@ from plyd.engines.gomoku.negascout.searcher import DEEPEST
 from plyd.engines.gomoku.rules import FREESTYLE, Position, Rule
 
 GAME = "gomoku"
-SEARCH_OPTIONS = {"engine": "negascout"}  # whose nodes are many and quick
+SEARCH_OPTIONS = {"method": "negascout"}  # whose nodes are many and quick
 RUNS, NODES, SECONDS = 3, 150_000, 1.0
 MIDDLE_GAMES = (  # moves of games between engines, to positions that a million nodes do not decide
     "i7 h7 g9 i10 g7 h8 h6 g5 h11 i5 j5 g8 h9 e9 f8 e7 e8 f9 e10 k10",

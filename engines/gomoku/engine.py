@@ -7,7 +7,7 @@ from pathlib import Path
 from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import Option, OptionValue, read_options
+from plyd.engines.core.options import Option, OptionValue, granted_megabytes, memory_option, read_options
 from plyd.engines.core.search import Limits, Searcher
 from plyd.engines.gomoku.mcts.growing import CURIOSITY
 from plyd.engines.gomoku.mcts.inference import load_network, shipped_network
@@ -17,10 +17,11 @@ from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST
 
 OPTIONS = (
     Option(
-        "engine",
-        "mcts is a tree search that the network leads; negascout alpha-beta over learned patterns.",
+        "method",
+        "mcts: tree search led by a network. negascout: alpha-beta over learned patterns.",
         default="mcts",
         choices=("mcts", "negascout"),
+        aliases=("engine",),
     ),
     Option("c", "mcts: how much it tries what it has tried little.", default=CURIOSITY, minimum=0.0, maximum=10.0),
     Option(
@@ -31,7 +32,7 @@ OPTIONS = (
         minimum=0,
         maximum=64,
     ),
-    Option("memory", "Megabytes that a search may use.", default=256, minimum=8, maximum=65536),
+    memory_option(default=256, minimum=8, maximum=65536),
 )
 
 
@@ -52,16 +53,17 @@ class Gomoku(Engine):
     def warm_up(self) -> None:
         """Run each kernel once."""
         for variant, rules in RULES.items():
-            searcher = NegaScoutSearcher(rules, read_options(OPTIONS, {}))
+            searcher = self.searcher(variant, read_options(OPTIONS, {"method": "negascout"}))
             for limits in (Limits(max_nodes=2000), Limits(max_seconds=0.05)):
                 list(searcher.search(rules.start(), limits, Stop()))
-            MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {})).warm_up()
+            MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {}), megabytes=8).warm_up()
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
+    def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A searcher with a memory of its own."""
-        if options["engine"] == "mcts":
-            return MctsSearcher(RULES[variant], self._networks[variant][0], options)
-        return NegaScoutSearcher(RULES[variant], options)
+        megabytes = granted_megabytes(options, megabytes)
+        if options["method"] == "mcts":
+            return MctsSearcher(RULES[variant], self._networks[variant][0], options, megabytes)
+        return NegaScoutSearcher(RULES[variant], options, megabytes)
 
 
 CARD = Card(

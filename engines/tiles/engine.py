@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from plyd.engines.core.engine import Answers, Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import OptionValue, read_options
+from plyd.engines.core.options import OptionValue, granted_megabytes, read_options
 from plyd.engines.core.search import Limits, Searcher
 from plyd.engines.tiles.batch.answers import answer_lines
 from plyd.engines.tiles.batch.values import values_of
@@ -77,9 +77,9 @@ class TileEngine(Engine):
                 for as_text in (True, False):
                     self.evaluate(variant, f"{letter} {one_tile}\n".encode(), as_text=as_text, with_moves=True)
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:
+    def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A searcher with a table of its own."""
-        return TileSearcher(self.player(variant), options)
+        return TileSearcher(self.player(variant), options, granted_megabytes(options, megabytes))
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:
         """What the network says of many positions, one slide ahead."""

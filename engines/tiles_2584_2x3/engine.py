@@ -59,7 +59,12 @@ class Fibonacci2x3(Engine):
             for text in ("b 1 1 0 0 0 0", "a 2 0 0 0 0 0"):
                 list(searcher.search(RULES.parse(text), Limits(max_depth=2), Stop()))
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> Searcher:  # noqa: ARG002
+    def searcher(
+        self,
+        variant: str,  # noqa: ARG002
+        options: Mapping[str, OptionValue],
+        megabytes: int | None = None,  # noqa: ARG002  it needs next to none
+    ) -> Searcher:
         """A searcher by the method asked for."""
         kind = ExactSearcher if options["method"] == "exact" else ExpectimaxSearcher
         return kind(self.solution)

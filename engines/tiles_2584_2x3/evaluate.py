@@ -46,14 +46,14 @@ class Solution:
             for position, value in zip(positions, values, strict=True)
         ]
 
-    def slide_worths(self, position: Position) -> list[float] | None:
+    def slide_values(self, position: Position) -> list[float] | None:
         """Exact worth of each slide of a before-state, by opcode, NaN where not legal; None if it cannot occur."""
-        worths = np.empty(4)
+        values = np.empty(4)
         if max(position.cells) >= BASE:
             return None
         code = self.code(position)
-        is_reachable = kernel.slide_worths(code, self.slides, self.seen, self.after_value, worths)
-        return worths.tolist() if is_reachable else None
+        is_reachable = kernel.slide_values(code, self.slides, self.seen, self.after_value, values)
+        return values.tolist() if is_reachable else None
 
     def code(self, position: Position) -> int:
         """The number that stands for a board."""

@@ -197,13 +197,13 @@ def look_up(
 
 
 @njit(cache=True, nogil=True)
-def slide_worths(code: int, slides: Slides, seen: Bytes, after_value: Floats, worths: Floats) -> bool:
-    """Whether a before-state can occur; then its four slides' worths by opcode, NaN for those that are not legal."""
+def slide_values(code: int, slides: Slides, seen: Bytes, after_value: Floats, values: Floats) -> bool:
+    """Whether a before-state can occur; then its four slides' values by opcode, NaN for those that are not legal."""
     if not seen[canonical(code, slides)] & BEFORE:
         return False
     for direction in range(4):
         after, points = slide(code, direction, slides)
-        worths[direction] = np.nan if after == code else points + after_value[canonical(after, slides)]
+        values[direction] = np.nan if after == code else points + after_value[canonical(after, slides)]
     return True
 
 

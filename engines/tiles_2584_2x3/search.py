@@ -3,14 +3,17 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from plyd.engines.core.intrinsics import Stop, deadline_ns
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Move, Side
-from plyd.engines.core.search import ExpectedPoints, Limits, Line, Report, Score, StopReason, Unreachable, upper
+from plyd.engines.core.search import Limits, Line, Report, Score, StopReason, Unreachable
+from plyd.engines.core.search_run import SearchRun, run
 from plyd.engines.tiles.rulebook import SLIDES, Position
+from plyd.engines.tiles.search.score import GAME_OVER, points
 from plyd.engines.tiles_2584_2x3 import kernel
 from plyd.engines.tiles_2584_2x3.evaluate import Solution
 from plyd.engines.tiles_2584_2x3.rules import RULES
@@ -30,14 +33,14 @@ class ExactSearcher:
 
     def _slides(self, position: Position, limits: Limits) -> Report:
         began = time.perf_counter()
-        worths = self._solution.slide_worths(position)
-        if worths is None:
+        values = self._solution.slide_values(position)
+        if values is None:
             return UNREACHABLE
-        legal = [opcode for opcode in range(4) if worths[opcode] == worths[opcode]]  # not NaN
+        legal = [opcode for opcode in range(4) if values[opcode] == values[opcode]]  # not NaN
         if not legal:
-            return OVER
+            return GAME_OVER
         slides = [SLIDE_MOVES[opcode] for opcode in legal]
-        return self._found(position, slides, [worths[opcode] for opcode in legal], limits, began)
+        return self._found(position, slides, [values[opcode] for opcode in legal], limits, began)
 
     def _drops(self, position: Position, limits: Limits) -> Report:
         began = time.perf_counter()
@@ -49,11 +52,11 @@ class ExactSearcher:
         return self._found(position, drops, [value for value in values if value is not None], limits, began)
 
     def _found(
-        self, position: Position, moves: Sequence[Move], worths: Sequence[float], limits: Limits, began: float
+        self, position: Position, moves: Sequence[Move], values: Sequence[float], limits: Limits, began: float
     ) -> Report:
         seconds = time.perf_counter() - began
         facts = {"nodes": len(moves), "depth": 1, "seconds": seconds, "stop_reason": StopReason.FINISHED}
-        return ranked(position, moves, worths, limits, exact=True, **facts)
+        return ranked(position, moves, values, limits, exact=True, **facts)
 
 
 class ExpectimaxSearcher:
@@ -64,28 +67,61 @@ class ExpectimaxSearcher:
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report for each depth completed, then the final one."""
-        nothing = needless(self._solution, position)
-        if nothing:
+        if nothing := needless(self._solution, position):
             yield nothing
+        else:
+            yield from run(partial(ExpectimaxRun, self._solution, position, limits, stop))
+
+
+class ExpectimaxRun(SearchRun):
+    """One search: a depth a step."""
+
+    def __init__(self, solution: Solution, position: Position, limits: Limits, stop: Stop) -> None:
+        super().__init__(limits, stop)
+        self._position, self._moves = position, RULES.legal_moves(position)
+        self._look_ahead = LookAhead(solution, self.deadline_ns, self.max_nodes, stop)
+        gains = [RULES.play(position, move.text).points for move in self._moves]
+        self._best = ranked(position, self._moves, gains, limits, exact=False)
+        self._depth = 0  # completed
+        self._reason: StopReason | None = None  # why a depth was not completed, or no other is needed
+        self._has_news = False
+
+    @property
+    def nodes(self) -> int:
+        """After-states visited."""
+        return self._look_ahead.nodes
+
+    def is_deep_enough(self, depth: int) -> bool:
+        """Whether that depth is complete."""
+        return self._depth >= depth
+
+    def is_report_due(self) -> bool:
+        """Once for each depth."""
+        is_due, self._has_news = self._has_news, False
+        return is_due
+
+    def stop_reason(self) -> StopReason | None:
+        """Why the last depth was not completed, or the limit that binds now."""
+        if self._depth >= kernel.MAX_DEPTH:
+            return StopReason.DEPTH
+        return self._reason or super().stop_reason()
+
+    def step(self) -> None:
+        """Look one slide further."""
+        try:
+            values, is_whole_game = self._look_ahead.values(self._position, self._moves, self._depth + 1)
+        except OutOfBudget as end:
+            self._reason = end.reason
             return
-        began = time.monotonic_ns()
-        look_ahead = LookAhead(self._solution, limits, stop, began)
-        moves = RULES.legal_moves(position)
-        best = ranked(position, moves, [RULES.play(position, move.text).points for move in moves], limits, exact=False)
-        reason = StopReason.DEPTH
-        for depth in range(1, min(upper(limits.max_depth), kernel.MAX_DEPTH) + 1):
-            try:
-                worths, is_whole_game = look_ahead.worths(position, moves, depth)
-            except OutOfBudget as end:
-                reason = end.reason
-                break
-            best = replace(ranked(position, moves, worths, limits, exact=is_whole_game), depth=depth)
-            if is_whole_game:
-                reason = StopReason.FINISHED
-                break
-            yield replace(best, nodes=look_ahead.nodes, seconds=(time.monotonic_ns() - began) / 1e9)
-        seconds = (time.monotonic_ns() - began) / 1e9
-        yield replace(best, nodes=look_ahead.nodes, seconds=seconds, stop_reason=reason)
+        self._depth += 1
+        self._best = ranked(self._position, self._moves, values, self.limits, exact=is_whole_game)
+        self._reason = StopReason.FINISHED if is_whole_game else None
+        self._has_news = True
+
+    def report(self, reason: StopReason | None) -> Report:
+        """The last depth completed."""
+        seconds = self.budget.elapsed_seconds
+        return replace(self._best, nodes=self.nodes, depth=self._depth, seconds=seconds, stop_reason=reason)
 
 
 class OutOfBudget(Exception):
@@ -98,11 +134,11 @@ class OutOfBudget(Exception):
 class LookAhead:
     """One search's look ahead: the first plies here, the rest in the kernel, all within the limits."""
 
-    def __init__(self, solution: Solution, limits: Limits, stop: Stop, began_ns: int) -> None:
+    def __init__(self, solution: Solution, deadline_ns: int, max_nodes: int, stop: Stop) -> None:
         self._solution = solution
         self._stop = stop
-        self._deadline_ns = deadline_ns(began_ns, limits.budget_seconds())
-        self._max_nodes = upper(limits.max_nodes)
+        self._deadline_ns = deadline_ns
+        self._max_nodes = max_nodes
         self._counts = np.zeros(2, np.int64)  # nodes, and those of them on the horizon
 
     @property
@@ -110,21 +146,21 @@ class LookAhead:
         """After-states visited so far."""
         return int(self._counts[0])
 
-    def worths(self, position: Position, moves: Sequence[Move], depth: int) -> tuple[list[float], bool]:
-        """Worth of each move within `depth` slides, and whether that was the whole game."""
+    def values(self, position: Position, moves: Sequence[Move], depth: int) -> tuple[list[float], bool]:
+        """Value of each move within `depth` slides, and whether that was the whole game."""
         self._counts[1] = 0
         left = depth - 1 if position.before else depth
         steps = [RULES.play(position, move.text) for move in moves]
-        worths = [step.points + self._worth(step.position, left) for step in steps]
-        return worths, bool(left > 0 and self._counts[1] == 0)
+        values = [step.points + self._value(step.position, left) for step in steps]
+        return values, bool(left > 0 and self._counts[1] == 0)
 
-    def _worth(self, position: Position, depth: int) -> float:
+    def _value(self, position: Position, depth: int) -> float:
         if not position.before:
             assert any(position.cells), "the empty board comes only at the root"
             return self._after(position, depth)
         steps = [RULES.play(position, move.text) for move in RULES.legal_moves(position)]
         self._counts[1] += bool(steps) and depth == 1
-        return max((step.points + self._worth(step.position, depth - 1) for step in steps), default=0.0)
+        return max((step.points + self._value(step.position, depth - 1) for step in steps), default=0.0)
 
     def _after(self, position: Position, depth: int) -> float:
         value, status = kernel.expectimax(
@@ -151,31 +187,25 @@ def needless(solution: Solution, position: Position) -> Report | None:
     """The report on a position that cannot occur or a game that is over; None if there is something to search."""
     if solution.values([position]) == [None]:
         return UNREACHABLE
-    return None if RULES.legal_moves(position) else OVER
+    return None if RULES.legal_moves(position) else GAME_OVER
 
 
 def ranked(
-    position: Position, moves: Sequence[Move], worths: Sequence[float], limits: Limits, *, exact: bool, **facts: Any
+    position: Position, moves: Sequence[Move], values: Sequence[float], limits: Limits, *, exact: bool, **facts: Any
 ) -> Report:
-    """The report on a position whose moves have these worths: best slide first, or likeliest drop first."""
+    """The report on a position whose moves have these values: best slide first, or likeliest drop first."""
     if position.before:
-        order = sorted(range(len(moves)), key=lambda i: -worths[i])
+        order = sorted(range(len(moves)), key=lambda i: -values[i])
     else:
         order = sorted(range(len(moves)), key=lambda i: -(moves[i].probability or 0.0))
     lines = tuple(
-        Line((moves[i].text,), points(worths[i], exact=exact), probability=moves[i].probability)
+        Line((moves[i].text,), points(values[i], exact=exact), probability=moves[i].probability)
         for i in order[: limits.max_lines]
     )
     if position.before:
         return Report(lines[0].score, lines[0].moves[0], lines, **facts)
-    mean = sum((move.probability or 0.0) * worth for move, worth in zip(moves, worths, strict=True))
+    mean = sum((move.probability or 0.0) * value for move, value in zip(moves, values, strict=True))
     return Report(points(mean, exact=exact), None, lines, **facts)
 
 
-def points(value: float, *, exact: bool) -> Score:
-    """A score in points, which are always the player's."""
-    return Score(Side.PLAYER_ONE, ExpectedPoints(value), exact)
-
-
 UNREACHABLE = Report(Score(Side.PLAYER_ONE, Unreachable(), exact=True), stop_reason=StopReason.NO_SEARCH)
-OVER = Report(points(0.0, exact=True), stop_reason=StopReason.NO_SEARCH)

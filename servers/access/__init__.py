@@ -1,0 +1,7 @@
+"""Access: where a daemon listens, who may call, and how much each client may use.
+
+addresses  HOST:PORT and unix:PATH, read and checked
+tls        certificates, read again when they change
+auth       which client makes a call: by token, certificate or host
+quotas     what one client may use at the same time
+"""

@@ -1,17 +1,20 @@
-"""Where a daemon listens: HOST:PORT or unix:PATH, read and checked before gRPC sees it."""
+"""Addresses that a daemon listens on: HOST:PORT or unix:PATH, checked before gRPC gets them."""
 
 import ipaddress
 import os
+import re
 import socket
 import stat
 from dataclasses import dataclass
 
-LONGEST_PATH = 107  # bytes, of a Unix socket's name
-FORM = "an address is HOST:PORT (port 0 for any free one), [IPV6]:PORT or unix:PATH"
+MAX_PATH_BYTES = 107  # of a Unix socket
+MAX_PORT = 65535
+HOST_PORT = re.compile(r"(?:\[(?P<ipv6>[^\[\]]*:[^\[\]]*)\]|(?P<host>[^:\[\]]+)):(?P<port>[0-9]{1,5})")
+FORM = f"an address is HOST:PORT or [IPV6]:PORT (port 0 to {MAX_PORT}; 0: any free port), or unix:PATH"
 
 
 class BadAddress(Exception):
-    """An address that cannot be read or used."""
+    """An address that is not valid or cannot be listened on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +42,30 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """The address that a text names."""
+    """The address that a text describes."""
     if text.startswith("unix:"):
-        path = text.removeprefix("unix:")
-        if not path:
-            raise BadAddress(f'"{text}" has no path; {FORM}')
-        try:
-            length = len(os.fsencode(path))
-        except UnicodeEncodeError:
-            length = 0
-        if not length or "\0" in path:
-            raise BadAddress(f"{text!r} is no path of a file; {FORM}")
-        if length > LONGEST_PATH:
-            raise BadAddress(f'"{text}" is too long; a Unix socket\'s path has at most {LONGEST_PATH} bytes')
-        return Address(path=path)
-    host, colon, port = text.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-        if host and ":" not in host:
-            raise BadAddress(f'"{text}" has no IPv6 address in its brackets; {FORM}')
-    elif ":" in host:
-        raise BadAddress(f'"{text}" is ambiguous; {FORM}')
-    if not colon or not host:
+        return Address(path=_socket_path(text))
+    found = HOST_PORT.fullmatch(text)
+    if not found or int(found["port"]) > MAX_PORT:
         raise BadAddress(f'"{text}" is not an address; {FORM}')
-    if not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65535):
-        raise BadAddress(f'port "{port}" in "{text}" is not a number from 0 to 65535; {FORM}')
-    return Address(host=host, port=int(port))
+    return Address(found["ipv6"] or found["host"], int(found["port"]))
+
+
+def _socket_path(text: str) -> str:
+    path = text.removeprefix("unix:")
+    try:
+        length = len(os.fsencode(path))
+    except UnicodeEncodeError:
+        length = 0
+    if not length or "\0" in path:
+        raise BadAddress(f"{text!r} has no valid path; {FORM}")
+    if length > MAX_PATH_BYTES:
+        raise BadAddress(f'"{text}" is too long; the path of a Unix socket has at most {MAX_PATH_BYTES} bytes')
+    return path
 
 
 def clear_path(path: str) -> None:
-    """Make way for a new Unix socket: remove one that nobody answers on; refuse anything else that is there."""
+    """Remove a Unix socket that nobody listens on any more; raises BadAddress if anything else is there."""
     try:
         _clear(path)
     except OSError as error:
@@ -95,7 +92,7 @@ def _clear(path: str) -> None:
 
 
 def refuse_if_taken(address: Address) -> None:
-    """Raise BadAddress if nobody can listen on a TCP address now, and say why."""
+    """Raise BadAddress, with the reason, if a TCP address cannot be listened on now."""
     try:
         family, kind, *_, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -104,4 +101,4 @@ def refuse_if_taken(address: Address) -> None:
     except OSError as error:
         raise BadAddress(f"cannot listen on {address}: {error.strerror}") from None
     except UnicodeError:
-        raise BadAddress(f'cannot listen on {address}: "{address.host}" is no name of a host') from None
+        raise BadAddress(f'cannot listen on {address}: "{address.host}" is not a valid host name') from None

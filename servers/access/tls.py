@@ -1,4 +1,4 @@
-"""Certificates: read and checked before gRPC sees them, which would not say what is wrong; and again on each change."""
+"""Certificates: checked by us, since gRPC does not say what is wrong with them; read again when they change."""
 
 import logging
 import os
@@ -17,31 +17,29 @@ log = logging.getLogger("plyd.daemon")
 def credentials(
     certificate: Path | None, key: Path | None, client_ca: Path | None = None
 ) -> grpc.ServerCredentials | None:
-    """What gRPC needs to encrypt; None where no certificate is set."""
+    """Credentials of a gRPC server with TLS; None without a certificate."""
     if certificate is None and key is None:
         if client_ca is not None:
-            raise BadSetting(
-                "tls.client_ca is set without tls.certificate and tls.key; callers cannot be asked for more"
-            )
+            raise BadSetting("tls.client_ca is set without tls.certificate and tls.key; mutual TLS needs all three")
         return None
     if certificate is None or key is None:
         have, lack = ("tls.key", "tls.certificate") if certificate is None else ("tls.certificate", "tls.key")
         raise BadSetting(f"{have} is set without {lack}; TLS needs both")
-    files = Files(certificate, key, client_ca)
-    renewal: Any = Renewal(files)  # that it may give None is documented, but not known to grpc's types
-    return grpc.dynamic_ssl_server_credentials(files.configuration(), renewal, client_ca is not None)
+    files = TlsFiles(certificate, key, client_ca)
+    reloader: Any = CertificateReloader(files)  # may return None, which is documented but missing in grpc's types
+    return grpc.dynamic_ssl_server_credentials(files.configuration(), reloader, client_ca is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """Where a daemon's certificate and what belongs to it are."""
+class TlsFiles:
+    """The paths of a daemon's certificate, its key, and the authority of client certificates."""
 
     certificate: Path
     key: Path
     client_ca: Path | None
 
     def configuration(self) -> grpc.ServerCertificateConfiguration:
-        """What is in them, for gRPC; BadSetting if something is wrong with it."""
+        """The contents of the files, for gRPC; raises BadSetting if something is wrong."""
         chain, secret = _bytes_of("tls.certificate", self.certificate), _bytes_of("tls.key", self.key)
         roots = None if self.client_ca is None else _bytes_of("tls.client_ca", self.client_ca)
         _check_pair(self.certificate, self.key)
@@ -50,7 +48,7 @@ class Files:
         return grpc.ssl_server_certificate_configuration([(secret, chain)], roots)
 
     def stamp(self) -> tuple[object, ...]:
-        """Something that changes when one of them does."""
+        """A value that changes when one of the files changes."""
         paths = (self.certificate, self.key, *([self.client_ca] if self.client_ca else []))
         try:
             return tuple((it.st_mtime_ns, it.st_size, it.st_ino) for it in map(os.stat, paths))
@@ -58,18 +56,18 @@ class Files:
             return (str(error),)
 
 
-class Renewal:
-    """Called by gRPC before each handshake: the new configuration if the files have changed, None if they have not.
+class CertificateReloader:
+    """Called by gRPC before each handshake: the new configuration if the files have changed, else None.
 
-    Files that are wrong, or changed only in part, are told of and change nothing: connections are encrypted as before.
+    If the new files are not valid, or not all of them are written yet, an error is logged and the old ones stay in use.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: TlsFiles) -> None:
         self._files = files
         self._stamp = files.stamp()
 
     def __call__(self) -> grpc.ServerCertificateConfiguration | None:
-        """What has changed."""
+        """The new configuration, None if there is none."""
         stamp = self._files.stamp()
         if stamp == self._stamp:
             return None
@@ -77,9 +75,9 @@ class Renewal:
         try:
             configuration = self._files.configuration()
         except BadSetting as error:
-            log.error("the certificate stays as it was: %s", error)
+            log.error("the new certificate is not valid, the old one stays in use: %s", error)
             return None
-        log.info("new connections get the new certificate of %s", self._files.certificate)
+        log.info("new connections use the new certificate %s", self._files.certificate)
         return configuration
 
 
@@ -91,11 +89,11 @@ def _bytes_of(name: str, path: Path) -> bytes:
 
 
 def _check_pair(certificate: Path, key: Path) -> None:
-    def ask() -> str:
-        raise BadSetting(f'tls.key "{key}" has a passphrase; a daemon has nobody to ask for it')
+    def refuse_passphrase() -> str:
+        raise BadSetting(f'tls.key "{key}" has a passphrase; a daemon needs a key without one')
 
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, ask)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, refuse_passphrase)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise BadSetting(f'tls.key "{key}" does not belong to tls.certificate "{certificate}"') from None

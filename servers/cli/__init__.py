@@ -1,0 +1,6 @@
+"""The commands of daemons.
+
+flags      the settings as command line options
+serve      `plyd serve` and `plyd up`
+config     `plyd config` and `plyd token`
+"""

@@ -1,4 +1,4 @@
-"""`plyd config` and `plyd token`: what is set, whether it can be used, and tokens for clients."""
+"""The commands `plyd config` and `plyd token`: show and check settings, make tokens for clients."""
 
 import hashlib
 import json
@@ -16,7 +16,10 @@ from plyd.servers.settings import BY_NAME, SERVE, UP, BadSetting, gather
 
 @click.group(short_help="Show and check the settings of daemons.")
 def config() -> None:
-    """Settings of daemons: from a file, the environment and options, in that order; the later goes before the earlier.
+    """Show and check the settings of daemons.
+
+    They come from a file, the environment and command line options; options override the environment, which overrides
+    the file.
 
     \b
     plyd config check plyd.toml
@@ -27,10 +30,10 @@ def config() -> None:
 @config.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 def check(file: Path | None) -> None:
-    """Check FILE, or the file that PLYD_CONFIG names, with the environment: would a daemon start with it?
+    """Check whether a daemon would start with FILE and the environment. Default FILE: the one that PLYD_CONFIG names.
 
-    Looks at every key and value, the addresses, certificates, keys, the file of clients, the games and their models.
-    Exit status 0 if all is well, else 1 and a line for each fault.
+    Checks every key and value, the addresses, certificates, keys, the clients file, the games and their models. Prints
+    a line for each fault. The exit status is 0 if there is none, else 1.
 
     \b
     plyd config check /etc/plyd/plyd.toml
@@ -47,7 +50,7 @@ def check(file: Path | None) -> None:
     except BadSetting as error:
         raise click.ClickException(str(error)) from None
     faults = []
-    for look in (
+    for check_part in (
         lambda: registry.check(settings["games"]),
         lambda: [registry.files_for(game, settings["model"]) for game in registry.ENGINES],
         lambda: read_addresses(settings),
@@ -57,14 +60,14 @@ def check(file: Path | None) -> None:
         lambda: settings["clients"] and read_clients(settings["clients"]),
     ):
         try:
-            look()
+            check_part()
         except (BadAddress, BadSetting, EngineError) as error:
             faults.append(str(error))
     if faults:
         raise click.ClickException("\n".join(faults))
-    said = sum(settings.origin(name) != "default" for name in BY_NAME)
+    changed = sum(settings.origin(name) != "default" for name in BY_NAME)
     click.echo(
-        f"{settings.file or 'the environment'} is good: {said} of {len(BY_NAME)} settings differ from the default"
+        f"{settings.file or 'the environment'} is good: {changed} of {len(BY_NAME)} settings differ from the default"
     )
 
 
@@ -72,7 +75,7 @@ def check(file: Path | None) -> None:
 @settings_options((*SERVE, *UP))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(as_json: bool, **given: Any) -> None:
-    """Show every setting: its value, and where that came from. Takes the options of `plyd serve` and `plyd up`.
+    """Show the value of every setting and where it came from. Takes the options of `plyd serve` and `plyd up`.
 
     \b
     plyd config show --config plyd.toml --slots 4
@@ -99,19 +102,19 @@ def show(as_json: bool, **given: Any) -> None:
 def token(name: str) -> None:
     """Make a token for the client NAME.
 
-    The token goes to stdout, once: give it to the client, who sets PLYD_TOKEN or PLYD_TOKEN_FILE. What the daemon's
-    file of clients needs goes to stderr: it holds no token, only its SHA-256.
+    Prints the token on stdout: give it to the client, who sets PLYD_TOKEN or PLYD_TOKEN_FILE. Prints the lines for the
+    daemon's clients file on stderr; they contain only the token's SHA-256. The token itself is stored nowhere.
 
     \b
     plyd token gui > gui.token
     """
-    from plyd.servers.access.auth import checked_name
+    from plyd.servers.access.auth import check_client_name
 
     try:
-        checked_name(name)
+        check_client_name(name)
     except BadSetting as error:
         raise click.ClickException(str(error)) from None
-    made = secrets.token_urlsafe(32)
-    click.echo(made)
-    digest = hashlib.sha256(made.encode()).hexdigest()
-    click.echo(f'# for the file of clients\n[[client]]\nname = "{name}"\nsha256 = "{digest}"', err=True)
+    new_token = secrets.token_urlsafe(32)
+    click.echo(new_token)
+    digest = hashlib.sha256(new_token.encode()).hexdigest()
+    click.echo(f'# for the clients file\n[[client]]\nname = "{name}"\nsha256 = "{digest}"', err=True)

@@ -1,4 +1,4 @@
-"""The settings as options of a command."""
+"""The settings as command line options."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from plyd.servers.settings import FILE_VARIABLE, BadSetting, Setting, Settings, 
 
 
 def settings_options(table: Sequence[Setting]) -> Callable[[Any], Any]:
-    """Gives a command an option for each setting, and --config; `settings_of` reads them."""
+    """A decorator that adds --config and an option for each setting to a command; `settings_of` reads them."""
 
     def decorate(command: Any) -> Any:
         for setting in reversed(table):
@@ -19,14 +19,14 @@ def settings_options(table: Sequence[Setting]) -> Callable[[Any], Any]:
             "--config",
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            help=f"Settings in TOML.  [environment: {FILE_VARIABLE}]",
+            help=f"Settings in a TOML file.  [environment: {FILE_VARIABLE}]",
         )(command)
 
     return decorate
 
 
 def settings_of(given: dict[str, Any], environment: Any, *tables: Sequence[Setting]) -> Settings:
-    """Every setting, of a command's options and all else that says something; one line of an error for each fault."""
+    """All settings, from a command's options, the environment and the file; an error has a line for each fault."""
     settings = [setting for table in tables for setting in table]
     flags = {s.name: given[s.key] for s in settings if given.get(s.key) not in (None, ())}
     try:

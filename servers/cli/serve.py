@@ -1,4 +1,4 @@
-"""The commands that serve: `plyd serve` and `plyd up`."""
+"""The commands `plyd serve` and `plyd up`."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from plyd.servers.access.addresses import Address
 from plyd.servers.cli.flags import settings_of, settings_options
 from plyd.servers.settings import METRICS_PORT, SERVE, UP, WEB_PORT, BadSetting
 
@@ -15,14 +16,15 @@ from plyd.servers.settings import METRICS_PORT, SERVE, UP, WEB_PORT, BadSetting
 @click.argument("games", nargs=-1, metavar="GAME...")
 @settings_options(SERVE[1:])
 @click.option("--with-stdin", is_flag=True, hidden=True, help="Stop when stdin closes: the parent is gone.")
-def serve(with_stdin: bool, **given: Any) -> None:
+@click.option("--quiet-requests", is_flag=True, hidden=True, help="Log requests only at level debug.")
+def serve(with_stdin: bool, quiet_requests: bool, **given: Any) -> None:
     """Serve GAME... from one daemon process.
 
-    Prints a line "serving GAMES on ADDRESS" once it is ready, logs to stderr, and goes in good order on SIGTERM or
-    Ctrl-C: searches that run answer with the best they have. SIGHUP reads the file of clients again.
+    Prints a line "serving GAMES on ADDRESS" once it is ready, and logs to stderr. SIGTERM or Ctrl-C stops it: running
+    searches answer with the best move so far. SIGHUP reads the clients file again.
 
-    Each option can be set in a file too, or by the environment: --tls-key is "key" in the file's table [tls], and
-    PLYD_TLS_KEY. An option goes before the environment, and that before the file; `plyd config show` says what holds.
+    Each option can also be set in a file or in the environment: --tls-key is "key" in the table [tls] of the file, or
+    PLYD_TLS_KEY. An option overrides the environment, which overrides the file; `plyd config show` prints the result.
 
     \b
     plyd serve 2584-2x3
@@ -32,29 +34,33 @@ def serve(with_stdin: bool, **given: Any) -> None:
     from plyd.engines.core.errors import EngineError
     from plyd.servers import daemon
     from plyd.servers.access.addresses import BadAddress
-    from plyd.servers.daemon_config import make_plan
+    from plyd.servers.daemon_config import make_daemon_config
     from plyd.servers.telemetry import log
 
     settings = settings_of(given, os.environ, SERVE)
     if not settings["games"]:
-        raise click.UsageError("no game named; say which, like: plyd serve 2584-2x3")
-    log.set_up(settings["log.level"], settings["log.format"])
+        raise click.UsageError("missing GAME, for example: plyd serve 2584-2x3")
+    log.set_up(settings["log.level"], settings["log.format"], quiet_requests=quiet_requests)
     try:
-        sys.exit(_run(daemon.run(make_plan(settings), with_stdin=with_stdin)))
+        sys.exit(_run(daemon.run(make_daemon_config(settings), with_stdin=with_stdin)))
     except (BadAddress, BadSetting, EngineError) as error:
         raise click.ClickException(str(error)) from None
 
 
-@click.command(short_help="Run every engine, each in its own daemon, and the page.")
+@click.command(short_help="Run every engine, each in its own daemon, and the web page.")
 @click.argument("games", nargs=-1, metavar="[GAME]...")
 @settings_options(UP)
 def up(**given: Any) -> None:
-    """Run every engine there is, or those of GAME..., each in its own daemon process on its own port, and the page.
+    """Run all engines, or those of GAME..., each in its own daemon process on its own port, and the web page.
 
-    Prints a line "GAME ADDRESS PID" whenever one is ready, and "web URL PID" for the page: open that URL in a browser.
-    What dies is started again, after a pause that grows while it keeps dying. Ctrl-C or SIGTERM stops all of them.
+    Prints a line "GAME ADDRESS PID" whenever a daemon is ready, and "web URL PID" for the page: open that URL in a
+    browser. Once all of them serve, a table of their addresses is logged. A process that dies is restarted, after a
+    delay that grows if it keeps dying. Ctrl-C or SIGTERM stops all of them.
 
-    The file of settings and the environment hold for each daemon as they do for `plyd serve`, but for the addresses.
+    The settings of `plyd serve` in the configuration file and the environment apply to each daemon, except for the
+    addresses, which come from the table [up]. Requests are logged only at log level debug (PLYD_LOG_LEVEL=debug).
+
+    Only this machine can connect. For other machines, run `plyd serve` and `plyd web`: see docs/operations.md.
 
     \b
     plyd up
@@ -62,8 +68,8 @@ def up(**given: Any) -> None:
     """
     from plyd.engines import registry
     from plyd.engines.core.errors import EngineError
-    from plyd.servers.access.addresses import Address, BadAddress
-    from plyd.servers.supervisor import Supervisor, engine_post, web_post
+    from plyd.servers.access.addresses import BadAddress
+    from plyd.servers.supervisor import Supervisor, engine_process, web_process
     from plyd.servers.telemetry import log
 
     settings = settings_of(given, os.environ, SERVE, UP)
@@ -72,9 +78,9 @@ def up(**given: Any) -> None:
     try:
         registry.check(games)
         if not Address(host).is_local:
-            raise BadAddress(f'host "{host}" is not a loopback address, such as 127.0.0.1, ::1 or localhost')
-        posts = [
-            engine_post(
+            raise BadAddress(not_loopback(host, base_port))
+        specs = [
+            engine_process(
                 game,
                 Address(host, base_port + i),
                 metrics=Address(host, base_port + METRICS_PORT + i) if settings["up.metrics"] else None,
@@ -85,14 +91,24 @@ def up(**given: Any) -> None:
             if game in games or not games
         ]
         if settings["up.web"]:
-            posts.append(web_post(Address(host, settings["up.web_port"] or base_port + WEB_PORT), posts))
-        sys.exit(_run(Supervisor(posts).run()))
+            specs.append(web_process(Address(host, settings["up.web_port"] or base_port + WEB_PORT), specs))
+        sys.exit(_run(Supervisor(specs).run()))
     except (BadAddress, EngineError) as error:
         raise click.ClickException(str(error)) from None
 
 
+def not_loopback(host: str, port: int) -> str:
+    """The error for a host that other machines can reach, with the commands that serve such a host."""
+    engine, page = Address(host, port), Address(host, port + WEB_PORT)
+    return f"""host "{host}" is not a loopback address such as 127.0.0.1; plyd up serves this machine only.
+To serve other machines, start each daemon and the page separately:
+  plyd serve GAME --listen {engine} --tls-certificate FILE --tls-key FILE --clients FILE   (tokens: plyd token)
+  plyd serve GAME --listen {engine} --insecure                      (no encryption: only in a network you trust)
+  plyd web --listen {page} --insecure --name NAME                (NAME: the host name that browsers use)"""
+
+
 def _run(main: Coroutine[Any, Any, int]) -> int:
-    """Run a coroutine on uvloop where there is one."""
+    """Run a coroutine, on uvloop if it is installed."""
     import asyncio
 
     try:

@@ -1,4 +1,4 @@
-"""What surrounds every call: it has an id, is counted, its errors become statuses, and it leaves a line in the log."""
+"""What surrounds every call: request id, authentication, status codes, metrics, trace span and log line."""
 
 import asyncio
 import functools
@@ -6,119 +6,127 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc.aio
 
-from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import EngineError, Overloaded, ShuttingDown
-from plyd.servers.access.quotas import Client
-from plyd.servers.rpc.decoding import Metadata, metadata, readable
-from plyd.servers.rpc.messages import read_record
+from plyd.servers.rpc.context import CallContext, Metadata, current_call
+from plyd.servers.rpc.decoding import require_message
 from plyd.servers.rpc.status import status_code, status_message, trailing_details
 from plyd.servers.runtime import Runtime
-from plyd.servers.search.game_record import Record
-from plyd.servers.telemetry import log as log_lines
-from plyd.v1 import position_pb2
 
 log = logging.getLogger("plyd.request")
 
-_client: ContextVar[Client] = ContextVar("client")
-
-FEW_MOVES = 64  # played through in a few milliseconds
 REQUEST_ID = "x-request-id"  # metadata, both ways
-LONGEST_ID = 64
+MAX_ID_LENGTH = 64
 
+RpcContext = grpc.aio.ServicerContext[Any, Any]
 Handler = Callable[[Any, Any, Any], Awaitable[Any]]
 
 _process = secrets.token_hex(4)
 _numbers = itertools.count(1)
 
 
-def note(**facts: Any) -> None:
-    """Add facts to the log line of the present call; the fact `client` also says whose request is counted."""
-    log_lines.notes.get().update(facts)
-
-
 def request_id(metadata: Metadata) -> tuple[str, bool]:
-    """The id that the caller gave a call, if it can stand in a log as it is, else a new one; and whether it asked."""
-    is_wanted = False
+    """The id that the caller gave, or a new one if it is not fit for a log; and whether the caller gave any."""
+    is_given = False
     for key, value in metadata:
         if key == REQUEST_ID:
-            if 0 < len(value) <= LONGEST_ID and value.isascii() and value.isprintable():
+            if 0 < len(value) <= MAX_ID_LENGTH and value.isascii() and value.isprintable():
                 return str(value), True
-            is_wanted = True
-    return f"{_process}-{next(_numbers)}", is_wanted
+            is_given = True
+    return f"{_process}-{next(_numbers)}", is_given
 
 
-def caller() -> Client:
-    """The client that makes the present call."""
-    return _client.get()
-
-
-def answered(method: Handler) -> Handler:
-    """A servicer's method whose errors reach the caller as statuses and whose end is counted and logged."""
+def rpc_method(method: Handler) -> Handler:
+    """A service's method with all that surrounds a call: its errors become statuses, its end is counted and logged."""
     name = method.__name__
     full_name = f"plyd.v1.{method.__qualname__.replace('.', '/')}"
 
     @functools.wraps(method)
-    async def answer(servicer: Any, request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+    async def answer(servicer: Any, request: Any, context: RpcContext) -> Any:
         runtime: Runtime = servicer.runtime
-        metrics, tracing = runtime.observer.metrics, runtime.observer.tracing
         began = time.perf_counter()
-        sent = metadata.get()
-        number, is_wanted = request_id(sent)
-        notes: dict[str, Any] = {"request_id": number}
-        log_lines.notes.set(notes)
-        if is_wanted:  # else it would cost every call a twentieth more
-            context.set_trailing_metadata(((REQUEST_ID, number),))
-        span = tracing.begin(full_name, sent) if tracing else None
+        call = current_call()
+        _begin(call, full_name, runtime, context)
         status = "OK"
-        runtime.call_begins()
         try:
-            if runtime.draining.is_set():
-                raise ShuttingDown("the daemon is shutting down")
-            client = runtime.gate.admit(sent, context)
-            _client.set(client)
-            if client.is_known:
-                notes["client"] = client.name
-            client.request()
-            return await method(servicer, readable(request), context)
+            _admit(call, runtime, context)
+            return await method(servicer, require_message(request), context)
         except asyncio.CancelledError:
             status = "CANCELLED"
             raise
         except EngineError as error:
-            status, notes["error"] = status_code(error).name, str(error)
-            if isinstance(error, Overloaded):
-                metrics.shed(error.reason)
-            await context.abort(status_code(error), str(error), ((REQUEST_ID, number), *trailing_details(error)))
+            status = status_code(error).name
+            await _refuse(call, error, runtime, context)
         except Exception as error:
             status = "INTERNAL"
             log.exception("%s failed", name)
-            await context.abort(grpc.StatusCode.INTERNAL, status_message(error), ((REQUEST_ID, number),))
+            await context.abort(grpc.StatusCode.INTERNAL, status_message(error), _id_metadata(call))
         finally:
-            seconds = time.perf_counter() - began
-            metrics.call_ended(name, status, notes.get("client", ""), seconds)
-            if tracing and span:
-                tracing.end(span, status, notes)
-            runtime.call_ends()
-            runtime.journal.add(name, status, seconds, context.peer(), notes)
+            _end(call, name, status, time.perf_counter() - began, runtime, context)
 
     return answer
 
 
-async def record_of(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
-    """The game that a request's position tells of, read without keeping others waiting if it is long."""
-    if len(position.moves) <= FEW_MOVES:
-        return read_record(engines, position)
-    return await asyncio.to_thread(read_record, engines, position)
+def _begin(call: CallContext, full_name: str, runtime: Runtime, context: RpcContext) -> None:
+    """Give the call its id and its span, and count it as running."""
+    call.log_fields["request_id"], is_given = request_id(call.metadata)
+    if is_given:  # sending it with every call would make each of them 5% slower
+        context.set_trailing_metadata(_id_metadata(call))
+    if runtime.observer.tracing:
+        call.span = runtime.observer.tracing.begin(full_name, call.metadata)
+    runtime.call_begins()
 
 
-async def next_request(context: grpc.aio.ServicerContext[Any, Any], runtime: Runtime) -> Any:
-    """The next message of a stream, None at its end; ShuttingDown if the daemon goes while we wait."""
-    await caller().pace()
+def _admit(call: CallContext, runtime: Runtime, context: RpcContext) -> None:
+    """Find the call's client; raises an EngineError if the call may not go on."""
+    if runtime.draining.is_set():
+        raise ShuttingDown("the daemon is shutting down")
+    client = call.client = runtime.auth.authenticate(call.metadata, context)
+    if client.is_known:
+        call.log_fields["client"] = client.name
+    client.count_request()
+
+
+async def _refuse(call: CallContext, error: EngineError, runtime: Runtime, context: RpcContext) -> None:
+    """End the call with an error's status and details."""
+    call.log_fields["error"] = str(error)
+    if isinstance(error, Overloaded):
+        runtime.observer.metrics.shed(error.reason)
+    await context.abort(status_code(error), str(error), (*_id_metadata(call), *trailing_details(error)))
+
+
+def _end(call: CallContext, name: str, status: str, seconds: float, runtime: Runtime, context: RpcContext) -> None:
+    """Count, trace and log a call that has ended."""
+    fields, observer = call.log_fields, runtime.observer
+    observer.metrics.call_ended(name, status, fields.get("client", ""), seconds)
+    if observer.tracing and call.span:
+        observer.tracing.end(call.span, status, fields)
+    runtime.call_ends()
+    runtime.request_log.add(name, status, seconds, context.peer(), fields)
+
+
+def _id_metadata(call: CallContext) -> tuple[tuple[str, str]]:
+    return ((REQUEST_ID, call.log_fields["request_id"]),)
+
+
+async def send(context: RpcContext, message: Any) -> None:
+    """Send a message of a stream. If that fails, the caller has left: the call is cancelled.
+
+    gRPC cancels a call whose caller has left, but a write to a dead connection may fail before that.
+    """
+    try:
+        await context.write(message)
+    except grpc.aio.InternalError:
+        raise asyncio.CancelledError from None
+
+
+async def next_request(call: CallContext, context: RpcContext, runtime: Runtime) -> Any:
+    """The next message of a stream, None at its end; raises ShuttingDown if the daemon stops meanwhile."""
+    await call.client.pace()
     reading = asyncio.ensure_future(context.read())
     draining = asyncio.ensure_future(runtime.draining.wait())
     try:
@@ -126,7 +134,7 @@ async def next_request(context: grpc.aio.ServicerContext[Any, Any], runtime: Run
         if not reading.done():
             raise ShuttingDown("the daemon is shutting down")
         request = reading.result()
-        return None if request is grpc.aio.EOF else readable(request)
+        return None if request is grpc.aio.EOF else require_message(request)
     finally:
         reading.cancel()
         draining.cancel()

@@ -1,17 +1,21 @@
-"""The engine service: reads requests, runs sessions, sends reports."""
+"""The engine service: reads requests, runs searches and sends their reports."""
 
+import functools
 from contextlib import aclosing, closing
 from typing import Any
 
 from plyd.engines import __version__
 from plyd.engines.core.errors import ShuttingDown
-from plyd.servers.rpc.call import answered, caller, next_request, note, record_of
-from plyd.servers.rpc.evaluate_stream import Batches
-from plyd.servers.rpc.messages import engine_message, read_limits, report_message
-from plyd.servers.rpc.play_stream import Conversation
+from plyd.engines.core.search import Limits
+from plyd.servers.rpc.call import next_request, rpc_method, send
+from plyd.servers.rpc.context import current_call
+from plyd.servers.rpc.evaluate_stream import EvaluateStream
+from plyd.servers.rpc.limits import read_limits
+from plyd.servers.rpc.messages import engine_message, report_message
+from plyd.servers.rpc.play_stream import PlayStream
 from plyd.servers.runtime import Runtime
-from plyd.servers.search.game_record import find_engine
-from plyd.servers.search.session import Session
+from plyd.servers.search.game_record import find_engine, read_game
+from plyd.servers.search.session import Session, TimedReport
 from plyd.v1 import engine_pb2, engine_pb2_grpc
 
 
@@ -20,11 +24,11 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
-        self._described: dict[str, bytes] = {}  # answers, by the game asked for
+        self._described: dict[str, bytes] = {}  # encoded responses by game; they never change
 
-    @answered
+    @rpc_method
     async def Describe(self, request: engine_pb2.DescribeRequest, context: Any) -> bytes:  # noqa: ARG002
-        """Who answers here."""
+        """Description of the engines served here."""
         if request.game:
             find_engine(self.runtime.engines, request.game)
         if request.game not in self._described:
@@ -32,7 +36,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         return self._described[request.game]
 
     def _describe(self, game: str) -> engine_pb2.DescribeResponse:
-        """All that never changes about the engine of a game, or about all of them."""
+        """The description of the engine of a game, or of all engines, and of the daemon."""
         engines = self.runtime.engines
         capacity = self.runtime.capacity
         return engine_pb2.DescribeResponse(
@@ -47,56 +51,62 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
             ),
         )
 
-    @answered
+    @rpc_method
     async def Search(self, request: engine_pb2.SearchRequest, context: Any) -> engine_pb2.SearchResponse:
         """One search, one answer."""
         session, limits = await self._begin(request)
         with closing(session):
-            told = await session.final(limits, context.time_remaining())
-        note(nodes=told.report.nodes, waited_ms=round(told.waited_seconds * 1000, 3))
-        return engine_pb2.SearchResponse(report=report_message(*told))
+            timed = await session.final(limits, context.time_remaining())
+        _note_search(timed)
+        return engine_pb2.SearchResponse(report=report_message(*timed))
 
-    @answered
+    @rpc_method
     async def Analyze(self, request: engine_pb2.AnalyzeRequest, context: Any) -> None:  # type: ignore[override]
-        """One search, reports as it goes on."""
+        """One search, with reports while it runs."""
         session, limits = await self._begin(request)
         search = session.reports(limits, context.time_remaining())
         with closing(session):
             async with aclosing(search) as reports:
-                async for told in reports:
-                    note(nodes=told.report.nodes, waited_ms=round(told.waited_seconds * 1000, 3))
-                    await context.write(engine_pb2.AnalyzeResponse(report=report_message(*told)))
+                async for timed in reports:
+                    _note_search(timed)
+                    await send(context, engine_pb2.AnalyzeResponse(report=report_message(*timed)))
 
-    @answered
+    @rpc_method
     async def Play(self, requests: Any, context: Any) -> None:  # type: ignore[override]  # noqa: ARG002
-        """One game."""
+        """One game: commands and searches."""
         await self.runtime.until_ready()
-        conversation = Conversation(self.runtime, caller(), context.write, context.time_remaining)
-        with self.runtime.session(), caller().session():
+        call = current_call()
+        stream = PlayStream(self.runtime, call, functools.partial(send, context), context.time_remaining)
+        with self.runtime.session(), call.client.session():
             commands = 0
             try:
-                while (request := await next_request(context, self.runtime)) is not None:
+                while (request := await next_request(call, context, self.runtime)) is not None:
                     commands += 1
-                    note(commands=commands)
-                    await conversation.obey(request)
-                await conversation.finish()
+                    call.note(commands=commands)
+                    await stream.handle(request)
+                await stream.finish_search()
             except ShuttingDown:
-                await conversation.halt()
+                await stream.stop_search()
                 raise
             finally:
-                conversation.leave()
+                stream.close()
 
-    @answered
+    @rpc_method
     async def Evaluate(self, requests: Any, context: Any) -> None:  # type: ignore[override]  # noqa: ARG002
-        """Batches of values."""
+        """Values of positions, in batches."""
         await self.runtime.until_ready()
-        await Batches(self.runtime, context).answer()
+        await EvaluateStream(self.runtime, current_call(), context).answer()
 
-    async def _begin(self, request: Any) -> tuple[Session, Any]:
-        """A session and limits for a request, once the engines are warm."""
+    async def _begin(self, request: Any) -> tuple[Session, Limits]:
+        """A session and the limits of a request, once the engines are warm."""
         limits = read_limits(request)
-        record = await record_of(self.runtime.engines, request.position)
-        note(game=record.engine.card.game)
+        call = current_call()
+        record = await read_game(self.runtime.engines, request.position)
+        call.note(game=record.engine.card.game)
         if not self.runtime.is_ready:
             await self.runtime.until_ready()
-        return Session(record, request.options, self.runtime, caller()), limits
+        return Session(record, request.options, self.runtime, call.client), limits
+
+
+def _note_search(timed: TimedReport) -> None:
+    current_call().note(nodes=timed.report.nodes, waited_ms=round(timed.waited_seconds * 1000, 3))

@@ -1,4 +1,4 @@
-"""The Evaluate stream: batches in, answers out in the same order, a few of them under way at once."""
+"""The Evaluate stream: batches in, answers out in the same order, several evaluated at once."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,67 +8,69 @@ import grpc.aio
 
 from plyd.engines.core.errors import BadBatch
 from plyd.engines.core.intrinsics import Stop
-from plyd.servers.rpc.call import next_request, note
+from plyd.servers.rpc.call import next_request, send
+from plyd.servers.rpc.context import CallContext
 from plyd.servers.rpc.messages import answers_message
 from plyd.servers.runtime import Runtime
-from plyd.servers.search.game_record import at, find_engine, find_variant
+from plyd.servers.search.game_record import find_engine, find_variant, with_field
 from plyd.v1 import engine_pb2
 
-AHEAD = 4  # batches read before the first of them is answered, so that every core has one
+READ_AHEAD = 4  # batches read before the first one is answered, so that every core has work
 
 
-class Batches:
-    """The batches of one stream."""
+class EvaluateStream:
+    """Reads and answers the batches of one stream."""
 
-    def __init__(self, runtime: Runtime, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    def __init__(self, runtime: Runtime, call: CallContext, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         self._runtime = runtime
+        self._call = call
         self._context = context
-        self._answers: asyncio.Queue[asyncio.Future[engine_pb2.EvaluateResponse] | None] = asyncio.Queue(AHEAD)
-        self._under_way: set[asyncio.Future[engine_pb2.EvaluateResponse]] = set()
+        self._answers: asyncio.Queue[asyncio.Future[engine_pb2.EvaluateResponse] | None] = asyncio.Queue(READ_AHEAD)
+        self._running: set[asyncio.Future[engine_pb2.EvaluateResponse]] = set()
 
     async def answer(self) -> None:
-        """Answer every batch, until the caller has no more or one cannot be answered."""
+        """Answer every batch until the stream ends or a batch cannot be answered."""
         reading = asyncio.ensure_future(self._read())
         try:
             while (answer := await self._answers.get()) is not None:
-                await self._context.write(await answer)
+                await send(self._context, await answer)
         finally:
             reading.cancel()
-            for answer in self._under_way:
+            for answer in self._running:
                 answer.cancel()
 
     async def _read(self) -> None:
-        """Begin to answer each batch as it comes; None after the last, the error where one cannot be answered."""
+        """Start evaluating each batch as it arrives; queue the answers, and None or the error that ended the stream."""
         batches = size = 0
         try:
-            while (request := await next_request(self._context, self._runtime)) is not None:
+            while (request := await next_request(self._call, self._context, self._runtime)) is not None:
                 batches, size = batches + 1, size + len(request.lines)
-                note(batches=batches, bytes=size)
+                self._call.note(batches=batches, bytes=size)
                 answer = asyncio.ensure_future(self._runtime.evaluations.run(self._job(request), Stop()))
-                self._under_way.add(answer)
+                self._running.add(answer)
                 answer.add_done_callback(self._done)
                 await self._answers.put(answer)
             await self._answers.put(None)
-        except Exception as error:  # whatever it is, the caller waits to hear of it
+        except Exception as error:  # `answer` raises it after the answers before it
             failed: asyncio.Future[engine_pb2.EvaluateResponse] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)
             await self._answers.put(failed)
 
     def _done(self, answer: asyncio.Future[engine_pb2.EvaluateResponse]) -> None:
-        self._under_way.discard(answer)
+        self._running.discard(answer)
         if not answer.cancelled():
-            answer.exception()  # seen, even if nobody waits for the answer any more
+            answer.exception()  # mark it as retrieved, even if nobody waits for the answer
 
     def _job(self, request: engine_pb2.EvaluateRequest) -> Callable[[float], engine_pb2.EvaluateResponse]:
-        """The job that answers one batch."""
+        """The job that evaluates one batch; raises BadBatch if it is not valid."""
         most = self._runtime.capacity.max_batch_bytes
         if len(request.lines) > most:
             raise BadBatch(f"a batch of {len(request.lines)} bytes; at most {most} are allowed")
         if request.form not in engine_pb2.AnswerForm.values():
             known = ", ".join(engine_pb2.AnswerForm.keys())
-            raise at("form", BadBatch(f"unknown form {request.form}; forms are {known}"))
+            raise with_field("form", BadBatch(f"unknown form {request.form}; forms are {known}"))
         engine = find_engine(self._runtime.engines, request.game)
-        note(game=engine.card.game)
+        self._call.note(game=engine.card.game)
         variant = find_variant(engine, request.variant)
         as_text = request.form == engine_pb2.ANSWER_FORM_TEXT
 

@@ -1,16 +1,12 @@
-"""Between the engines' plain values and the schema's messages. Translates; decides nothing."""
+"""Messages of the schema, made from the engines' plain values."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from plyd.engines.core.engine import Answers, Capability, Engine, Model
-from plyd.engines.core.errors import BadLimit, EngineError
 from plyd.engines.core.options import Option
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import (
-    Clock,
     ExpectedPoints,
-    Limits,
     Line,
     Proven,
     Report,
@@ -19,11 +15,8 @@ from plyd.engines.core.search import (
     StopReason,
     WinProbability,
 )
-from plyd.servers.search.game_record import Record, at, find_engine
+from plyd.servers.search.game_record import GameRecord
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
-
-MAX_LINES = 1000
-NO_LIMITS = Limits()
 
 SIDES = {side: position_pb2.Side.Value(f"SIDE_{side.name}") for side in Side}
 OUTCOMES = {outcome: position_pb2.Outcome.Value(f"OUTCOME_{outcome.name}") for outcome in Outcome}
@@ -38,42 +31,8 @@ OPTION_TYPES = {
 }
 
 
-def read_record(engines: Mapping[str, Engine], position: position_pb2.Position) -> Record:
-    """The game that a request's position tells of."""
-    try:
-        return Record(find_engine(engines, position.game), position.variant, position.start, position.moves)
-    except EngineError as error:
-        raise at(f"position.{error.field}", error) from None
-
-
-def read_limits(request: engine_pb2.SearchRequest | engine_pb2.AnalyzeRequest | engine_pb2.GoCommand) -> Limits:
-    """The limits, and the number of lines, that a request asks for."""
-    if not request.HasField("limits") and not request.HasField("max_lines"):
-        return NO_LIMITS
-    message, max_lines = request.limits, request.max_lines if request.HasField("max_lines") else None
-    for name in ("nodes", "depth"):
-        if message.HasField(name) and getattr(message, name) < 1:
-            raise at(f"limits.{name}", BadLimit(f"limits.{name} is 0; allowed is 1 or more"))
-    if max_lines is not None and not 1 <= max_lines <= MAX_LINES:
-        raise at("max_lines", BadLimit(f"max_lines is {max_lines}; allowed is 1 to {MAX_LINES}"))
-    clock = None
-    if message.HasField("clock"):
-        to_go = message.clock.moves_to_go if message.clock.HasField("moves_to_go") else None
-        if to_go == 0:
-            name = "limits.clock.moves_to_go"
-            raise at(name, BadLimit(f"{name} is 0; allowed is 1 or more"))
-        clock = Clock(message.clock.remaining_ms / 1000, message.clock.increment_ms / 1000, to_go)
-    return Limits(
-        max_seconds=message.move_time_ms / 1000 if message.HasField("move_time_ms") else None,
-        clock=clock,
-        max_nodes=min(message.nodes, 2**62) if message.HasField("nodes") else None,
-        max_depth=message.depth if message.HasField("depth") else None,
-        max_lines=max_lines or 1,
-    )
-
-
 def report_message(report: Report, waited_seconds: float) -> search_pb2.Report:
-    """A report for the wire."""
+    """The message of a report."""
     return search_pb2.Report(
         final=report.final,
         move=report.move,
@@ -88,7 +47,7 @@ def report_message(report: Report, waited_seconds: float) -> search_pb2.Report:
 
 
 def score_message(score: Score) -> search_pb2.Score:
-    """A score for the wire."""
+    """The message of a score."""
     message = search_pb2.Score(point_of_view=SIDES[score.point_of_view], exact=score.exact)
     match score.value:
         case ExpectedPoints(points):
@@ -103,7 +62,7 @@ def score_message(score: Score) -> search_pb2.Score:
 
 
 def line_message(line: Line) -> search_pb2.Line:
-    """A line of play for the wire."""
+    """The message of a line of play."""
     return search_pb2.Line(
         moves=line.moves,
         score=score_message(line.score),
@@ -114,8 +73,8 @@ def line_message(line: Line) -> search_pb2.Line:
     )
 
 
-def state_message(record: Record) -> position_pb2.State:
-    """Everything the rules say about a game as it stands."""
+def state_message(record: GameRecord) -> position_pb2.State:
+    """Everything that the rules say about a game's current position."""
     rules, position = record.rules, record.position
     to_move = rules.to_move(position)
     board = rules.board(position)
@@ -137,7 +96,7 @@ def state_message(record: Record) -> position_pb2.State:
 
 
 def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
-    """Who answers for a game."""
+    """The description of an engine."""
     card = engine.card
     return engine_pb2.EngineInfo(
         game=card.game,
@@ -162,12 +121,12 @@ def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
 
 
 def model_message(model: Model | None) -> engine_pb2.Model | None:
-    """Learned weights, if there are any."""
+    """The message of learned weights, None if there are none."""
     return engine_pb2.Model(name=model.name, sha256=model.sha256) if model else None
 
 
 def option_message(option: Option) -> engine_pb2.Option:
-    """One option of an engine."""
+    """The description of an engine's option."""
     default: Any = option.default
     return engine_pb2.Option(
         name=option.name,
@@ -181,7 +140,7 @@ def option_message(option: Option) -> engine_pb2.Option:
 
 
 def answers_message(answers: Answers) -> engine_pb2.EvaluateResponse:
-    """The values of a batch."""
+    """The answers to a batch."""
     return engine_pb2.EvaluateResponse(
         values=answers.values.tolist(),
         moves=answers.moves,

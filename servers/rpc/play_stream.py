@@ -8,11 +8,12 @@ from contextlib import aclosing
 from plyd.engines.core.errors import BadCommand, EngineError, Overloaded
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.search import Limits
-from plyd.servers.access.quotas import Client
-from plyd.servers.rpc.call import note
-from plyd.servers.rpc.messages import read_limits, read_record, report_message, state_message
+from plyd.servers.rpc.context import CallContext
+from plyd.servers.rpc.limits import read_limits
+from plyd.servers.rpc.messages import report_message, state_message
 from plyd.servers.rpc.status import status_code, status_message
 from plyd.servers.runtime import Runtime
+from plyd.servers.search.game_record import GameRecord
 from plyd.servers.search.scheduler import Priority
 from plyd.servers.search.session import Session
 from plyd.v1 import engine_pb2, position_pb2
@@ -22,18 +23,18 @@ log = logging.getLogger("plyd.play")
 COMMANDS = "new_game, moves, take_back, go or stop"
 
 
-class Conversation:
+class PlayStream:
     """One game on one stream. Every command gets exactly one final reply, in the order of the commands."""
 
     def __init__(
         self,
         runtime: Runtime,
-        client: Client,
+        call: CallContext,
         send: Callable[[engine_pb2.PlayResponse], Awaitable[None]],
         time_remaining: Callable[[], float | None],
     ) -> None:
         self._runtime = runtime
-        self._client = client
+        self._call = call
         self._send = send
         self._time_remaining = time_remaining
         self._session: Session | None = None
@@ -41,35 +42,35 @@ class Conversation:
         self._stop = Stop()
         self._has_limits = False
 
-    async def obey(self, request: engine_pb2.PlayRequest) -> None:
-        """Carry out one command and reply to it; a search replies later by itself."""
-        await self.halt()
+    async def handle(self, request: engine_pb2.PlayRequest) -> None:
+        """Execute one command and reply to it; a search replies later, when it has reports."""
+        await self.stop_search()
         try:
             if request.WhichOneof("command") == "go":
                 self._go(request)
             else:
-                state = await asyncio.to_thread(self._change, request)  # a long game takes a while to play through
+                state = await asyncio.to_thread(self._change, request)  # replaying a long game takes a while
                 await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
         except EngineError as error:
             await self._refuse(request.id, error)
 
-    async def halt(self) -> None:
-        """End the search that runs, if one does, and see its final report off."""
+    async def stop_search(self) -> None:
+        """Stop the search, if one runs, and wait until its final report is sent."""
         self._stop.set()
-        self._runtime.searches.hurry(self._stop)
-        await self.finish()
+        self._runtime.searches.run_now(self._stop)
+        await self.finish_search()
 
-    async def finish(self) -> None:
-        """Wait for the search that runs to end; one that has no limits is stopped."""
+    async def finish_search(self) -> None:
+        """Wait until the search ends by itself; one without limits is stopped."""
         if not self._has_limits:
             self._stop.set()
-            self._runtime.searches.hurry(self._stop)
+            self._runtime.searches.run_now(self._stop)
         if self._search:
             await self._search
             self._search = None
 
-    def leave(self) -> None:
-        """The caller is gone: give up the search without a word."""
+    def close(self) -> None:
+        """The stream has ended: cancel the search and free the session."""
         if self._search:
             self._search.cancel()
         self._end_session()
@@ -80,17 +81,13 @@ class Conversation:
             self._session = None
 
     def _change(self, request: engine_pb2.PlayRequest) -> position_pb2.State:
-        """Do what the command says to the game; the game as it stands then."""
+        """Execute a command that changes the game; the state of the game afterwards."""
         command = request.WhichOneof("command")
         if command is None:
             raise BadCommand(f"a request without a command; commands are {COMMANDS}")
         if command == "new_game":
-            record = read_record(self._runtime.engines, request.new_game.position)
-            session = Session(record, request.new_game.options, self._runtime, self._client)
-            self._end_session()
-            self._session = session
-            note(game=record.engine.card.game)
-        record = self._begun(command).record
+            self._new_game(request.new_game)
+        record = self._open_session(command).record
         if command == "moves":
             if not request.moves.moves:
                 raise BadCommand("moves is empty; at least one move is needed")
@@ -99,26 +96,34 @@ class Conversation:
             record.take_back(request.take_back.plies if request.take_back.HasField("plies") else 1)
         return state_message(record)
 
-    def _begun(self, command: str) -> Session:
-        """The game's session, if the game has begun."""
+    def _new_game(self, command: engine_pb2.NewGameCommand) -> None:
+        record = GameRecord.read(self._runtime.engines, command.position)
+        session = Session(record, command.options, self._runtime, self._call.client)
+        self._end_session()
+        self._session = session
+        self._call.note(game=record.engine.card.game)
+
+    def _open_session(self, command: str) -> Session:
+        """The session of the game; raises BadCommand if there is no game yet."""
         if self._session is None:
             raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
         return self._session
 
     def _go(self, request: engine_pb2.PlayRequest) -> None:
-        session, go = self._begun("go"), request.go
+        session, go = self._open_session("go"), request.go
         limits = read_limits(go)
         priority = Priority.PONDER if go.ponder else Priority.NORMAL
         self._stop = Stop()
         self._has_limits = limits != Limits(max_lines=limits.max_lines)
-        self._search = asyncio.ensure_future(self._think(session, request.id, limits, priority))
+        self._search = asyncio.ensure_future(self._run_search(session, request.id, limits, priority))
 
-    async def _think(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
+    async def _run_search(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
+        """Search and send the reports, or the error that ended the search. Runs as a task of its own."""
         try:
             search = session.reports(limits, self._time_remaining(), self._stop, priority)
             async with aclosing(search) as reports:
-                async for told in reports:
-                    await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*told)))
+                async for timed in reports:
+                    await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*timed)))
         except EngineError as error:
             await self._refuse(request_id, error)
         except Exception as error:

@@ -1,5 +1,6 @@
-"""One game's record: where it began, the moves since, and what stands on the board now."""
+"""The record of one game: its start, the moves played from there, and the current position."""
 
+import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, EngineError, UnknownGame, quoted
 from plyd.engines.core.rules import Side
+from plyd.v1 import position_pb2
 
 MAX_MOVES = 4096
+FEW_MOVES = 64  # replayed within a few milliseconds
 
 
-class Record:
-    """A start, the moves played from it, and the positions they led to."""
+class GameRecord:
+    """A start, the moves played from it, and the positions that they led to."""
 
     def __init__(self, engine: Engine, variant: str, start: str, moves: Sequence[str] = ()) -> None:
         self.engine = engine
@@ -24,18 +27,26 @@ class Record:
         self.moves: list[str] = []
         self.play(moves)
 
+    @classmethod
+    def read(cls, engines: Mapping[str, Engine], position: position_pb2.Position) -> "GameRecord":
+        """The game that a request's position describes; an error names the field at fault."""
+        try:
+            return cls(find_engine(engines, position.game), position.variant, position.start, position.moves)
+        except EngineError as error:
+            raise with_field(f"position.{error.field}", error) from None
+
     @property
     def position(self) -> Any:
-        """What stands on the board now."""
+        """The current position."""
         return self._positions[-1]
 
     @property
     def points(self) -> float:
-        """What the moves gained."""
+        """The points that the moves have gained."""
         return self._points[-1]
 
     def play(self, moves: Sequence[str]) -> None:
-        """Play moves, all or none."""
+        """Play all moves, or none if one of them is illegal."""
         if len(self.moves) + len(moves) > MAX_MOVES:
             raise BadMove(f"{len(self.moves) + len(moves)} moves; at most {MAX_MOVES} are allowed")
         begun = len(self.moves)
@@ -51,14 +62,14 @@ class Record:
             raise BadMove(f"move {number}: {error}") from None
 
     def take_back(self, plies: int) -> None:
-        """Take moves back, all or none."""
+        """Take back that many moves; none if fewer were played."""
         if plies > len(self.moves):
             raise BadCommand(f"cannot take back {plies} plies; {len(self.moves)} were played")
         end = len(self.moves) - plies
         del self.moves[end:], self._positions[end + 1 :], self._points[end + 1 :]
 
     def play_chance(self, seed: int | None) -> list[str]:
-        """Let chance move until a player is to move or the game is over; the moves it made."""
+        """Play random chance moves until a player is to move or the game is over; the moves played."""
         chance = random.Random(seed)
         begun = len(self.moves)
         while self.rules.to_move(self.position) is Side.ENVIRONMENT:
@@ -68,8 +79,15 @@ class Record:
         return self.moves[begun:]
 
 
+async def read_game(engines: Mapping[str, Engine], position: position_pb2.Position) -> GameRecord:
+    """The game that a request's position describes; a long one is replayed in a thread."""
+    if len(position.moves) <= FEW_MOVES:
+        return GameRecord.read(engines, position)
+    return await asyncio.to_thread(GameRecord.read, engines, position)
+
+
 def find_engine(engines: Mapping[str, Engine], game: str) -> Engine:
-    """The engine of a game; with no name, the only one there is."""
+    """The engine of a game; without a name, the only engine if there is just one."""
     if not game and len(engines) == 1:
         return next(iter(engines.values()))
     if game not in engines:
@@ -79,15 +97,15 @@ def find_engine(engines: Mapping[str, Engine], game: str) -> Engine:
 
 
 def find_variant(engine: Engine, variant: str) -> str:
-    """The name of a variant; with no name, the first one."""
+    """The name of a variant; without a name, the first one."""
     if variant and variant not in engine.variants:
         known = ", ".join(engine.variants)
         message = f"unknown variant {quoted(variant)} of {engine.card.game}; variants are {known}"
-        raise at("variant", BadPosition(message))
+        raise with_field("variant", BadPosition(message))
     return variant or next(iter(engine.variants))
 
 
-def at(field: str, error: EngineError) -> EngineError:
-    """The error, with the path of the request field that it is about."""
+def with_field(field: str, error: EngineError) -> EngineError:
+    """The error, with the path of the request field at fault."""
     error.field = field
     return error

@@ -1,66 +1,63 @@
-"""One conversation with an engine: its game, its searcher, and the searches it runs."""
+"""A session: one game of one client, the searcher that follows it, and the searches it runs."""
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import NamedTuple
 
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import read_options
+from plyd.engines.core.options import MEMORY, read_options
 from plyd.engines.core.search import Limits, Report, Searcher
-from plyd.servers.access.quotas import Client, Share
+from plyd.engines.core.time_control import Budget
+from plyd.servers.access.quotas import Client, MemoryGrant
 from plyd.servers.runtime import Runtime
-from plyd.servers.search.game_record import Record
+from plyd.servers.search.game_record import GameRecord
 from plyd.servers.search.scheduler import Priority
 
-DEADLINE_MARGIN_SECONDS = 0.02  # kept of the caller's deadline for the way back
-DEADLINE_ROUNDING = 0.01  # share of it by which gRPC, writing it in few digits, may have made it longer
-MEMORY = "memory"  # the option, of engines that have it, for the megabytes that a searcher may hold
-LEAST_PATIENCE_SECONDS = 0.05  # a request waits this long for a slot however short its time
+MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
 NEVER_STOPPED = Stop()
 
 
-class Told(NamedTuple):
-    """A report, and how long its search had waited for a slot."""
+class TimedReport(NamedTuple):
+    """A report and the time its search waited for a slot."""
 
     report: Report
     waited_seconds: float
 
 
-class Search(NamedTuple):
-    """A search ready for its slot, and how long it may wait for one."""
+class PreparedSearch(NamedTuple):
+    """A search that is ready to run, and how long it may wait for a slot; None is forever."""
 
-    job: Callable[[float], Told]
-    patience_seconds: float | None
+    job: Callable[[float], TimedReport]
+    max_wait_seconds: float | None
 
 
 class Session:
     """A game and the searcher that follows it."""
 
-    def __init__(self, record: Record, options: Mapping[str, str], runtime: Runtime, client: Client) -> None:
+    def __init__(self, record: GameRecord, options: Mapping[str, str], runtime: Runtime, client: Client) -> None:
         self.record = record
         self._runtime = runtime
         self._options = read_options(record.engine.card.options, options)
         self._client = client
-        self._share = Share(runtime.memory, client.memory)
+        self._memory = MemoryGrant(runtime.memory, client.memory)
         self._asks_for_memory = MEMORY in options
         self._answers_at_once = record.engine.answers_at_once(self._options)
-        self._searcher: Searcher | None = None  # made in the first search's slot: who waits holds no memory
+        self._searcher: Searcher | None = None  # made in the first search's slot: a waiting session holds no memory
 
     def close(self) -> None:
-        """The conversation is over: what its searcher held is free."""
-        self._share.give_back()
+        """End the session and give its memory back."""
+        self._memory.release()
         self._searcher = None
 
-    async def final(self, limits: Limits, deadline_seconds: float | None) -> Told:
+    async def final(self, limits: Limits, deadline_seconds: float | None) -> TimedReport:
         """The search's final report."""
         if self._answers_at_once:
-            return self._look_up(limits)
+            return self._answer_at_once(limits)
         stop = Stop()
         search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
         with self._client.searching():
-            return await self._runtime.searches.run(search.job, stop, search.patience_seconds)
+            return await self._runtime.searches.run(search.job, stop, search.max_wait_seconds)
 
     async def reports(
         self,
@@ -68,107 +65,93 @@ class Session:
         deadline_seconds: float | None,
         stop: Stop | None = None,
         priority: Priority = Priority.NORMAL,
-    ) -> AsyncGenerator[Told, None]:
-        """The search's reports as they come. A slow reader misses some in between, never the final one."""
+    ) -> AsyncGenerator[TimedReport, None]:
+        """The search's reports as they arrive. A slow reader may miss some, but never the final one."""
         if self._answers_at_once:
-            yield self._look_up(limits)
+            yield self._answer_at_once(limits)
             return
         stop = stop or Stop()
-        mailbox = Mailbox()
-        search = self._prepare(limits, deadline_seconds, stop, mailbox.put)
+        latest = LatestReport()
+        search = self._prepare(limits, deadline_seconds, stop, latest.put)
         with self._client.searching():
-            running = self._runtime.searches.run(search.job, stop, search.patience_seconds, priority)
+            running = self._runtime.searches.run(search.job, stop, search.max_wait_seconds, priority)
             task = asyncio.ensure_future(running)
-            task.add_done_callback(lambda _: mailbox.wake())
+            task.add_done_callback(lambda _: latest.wake())
             try:
                 while True:
-                    told = await mailbox.take()
+                    timed = await latest.take()
                     if task.done():
                         break
-                    if told:
-                        yield told
+                    if timed:
+                        yield timed
                 yield task.result()
             finally:
                 task.cancel()
 
-    def _look_up(self, limits: Limits) -> Told:
+    def _answer_at_once(self, limits: Limits) -> TimedReport:
         """The only report of a searcher that needs no time."""
         watch = self._runtime.observer.search(self.record.engine.card.game, None)
         searcher = self._searcher = self._searcher or self._make_searcher()
         [report] = watch(searcher.search(self.record.position, limits, NEVER_STOPPED), 0.0)
-        return Told(report, 0.0)
+        return TimedReport(report, 0.0)
 
     def _prepare(
-        self, limits: Limits, deadline_seconds: float | None, stop: Stop, put: Callable[[Told], None]
-    ) -> Search:
-        """A search of the game as it stands now, ready for its slot; `put` gets the reports before the final one.
+        self, limits: Limits, deadline_seconds: float | None, stop: Stop, put: Callable[[TimedReport], None]
+    ) -> PreparedSearch:
+        """A search of the current position, ready for its slot; `put` gets the reports before the final one.
 
-        All time counts from now: whatever the wait for a slot takes is lost to the search.
+        Time counts from now on: time spent waiting for a slot is lost to the search.
         """
         position = self.record.position
-        budget = _least(limits.budget_seconds(), _usable(deadline_seconds), self._client.allowance.move_seconds)
-        watch = self._runtime.observer.search(self.record.engine.card.game, budget)
+        most_seconds = self._client.quotas.move_seconds
+        budget = Budget.start(limits, caller_seconds=deadline_seconds, most_seconds=most_seconds)
+        watch = self._runtime.observer.search(self.record.engine.card.game, budget.seconds)
 
-        def job(waited: float) -> Told:
-            began = time.monotonic()
+        def job(waited: float) -> TimedReport:
             searcher = self._searcher = self._searcher or self._make_searcher()
-            spent = waited + time.monotonic() - began
-            within = limits.within(None if budget is None else budget - spent)
-            for report in watch(searcher.search(position, within, stop), waited):
-                told = Told(report, waited)
+            for report in watch(searcher.search(position, budget.left_of(limits), stop), waited):
+                timed = TimedReport(report, waited)
                 if report.final:
-                    return told
-                put(told)
+                    return timed
+                put(timed)
             raise AssertionError("a search ended without a final report")
 
-        return Search(job, None if budget is None else max(budget, LEAST_PATIENCE_SECONDS))
+        return PreparedSearch(job, None if budget.seconds is None else max(budget.seconds, MIN_WAIT_SECONDS))
 
     def _make_searcher(self) -> Searcher:
-        """A searcher with its share of the memory: what was asked for, or what is left of the default."""
-        engine, options = self.record.engine, self._options
-        option = next((option for option in engine.card.options if option.name == MEMORY), None)
-        if option is not None:
-            wanted = int(options[MEMORY])
+        """A searcher with its memory: the amount the caller asked for, or what is left of the default."""
+        engine, megabytes = self.record.engine, None
+        if option := engine.memory_option:
+            wanted = int(self._options[MEMORY])
             least = wanted if self._asks_for_memory else int(option.minimum or 0)
-            options = options | {MEMORY: self._share.take(wanted, least)}
-        return engine.searcher(self.record.variant, options)
+            megabytes = self._memory.take(wanted, least)
+        return engine.searcher(self.record.variant, self._options, megabytes)
 
 
-class Mailbox:
-    """Holds the latest report a search thread has put, until the event loop takes it."""
+class LatestReport:
+    """Passes the latest report from the search's thread to the event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._has_news = asyncio.Event()
         self._lock = threading.Lock()
-        self._latest: Told | None = None
+        self._latest: TimedReport | None = None
 
-    def put(self, told: Told) -> None:
-        """Leave a report, in place of one not yet taken. Called by the search's thread."""
+    def put(self, timed: TimedReport) -> None:
+        """Store a report; it replaces one that was not taken yet. Called by the search's thread."""
         with self._lock:
-            is_first, self._latest = self._latest is None, told
+            is_first, self._latest = self._latest is None, timed
         if is_first:
             self._loop.call_soon_threadsafe(self.wake)
 
     def wake(self) -> None:
-        """Wake whoever waits in `take`. Called by the event loop's thread."""
+        """Wake the task that waits in `take`. Called by the event loop's thread."""
         self._has_news.set()
 
-    async def take(self) -> Told | None:
-        """The latest report not yet taken, or None if somebody only woke us."""
+    async def take(self) -> TimedReport | None:
+        """The latest report that was not taken yet; None after a bare `wake`."""
         await self._has_news.wait()
         self._has_news.clear()
         with self._lock:
-            told, self._latest = self._latest, None
-        return told
-
-
-def _usable(deadline_seconds: float | None) -> float | None:
-    """How much of the caller's deadline a search may take, so that its answer still comes in time."""
-    if deadline_seconds is None:
-        return None
-    return deadline_seconds * (1 - DEADLINE_ROUNDING) - DEADLINE_MARGIN_SECONDS
-
-
-def _least(*seconds: float | None) -> float | None:
-    return min((x for x in seconds if x is not None), default=None)
+            timed, self._latest = self._latest, None
+        return timed

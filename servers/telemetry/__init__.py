@@ -1,0 +1,8 @@
+"""Telemetry: what a daemon logs, counts and traces.
+
+log        lines on stderr, for people or as JSON; requests in batches
+observer   watches searches, for metrics and tracing
+metrics    counts, as plain numbers
+exporter   the counts as Prometheus metrics over HTTP
+tracing    OpenTelemetry spans; imported only where traces are wanted
+"""

@@ -1,4 +1,4 @@
-"""Prometheus metrics over HTTP: what a daemon has counted, and what its runtime says of itself when asked."""
+"""Prometheus metrics over HTTP: what a daemon has counted, and its current state."""
 
 import http.server
 import platform
@@ -22,13 +22,13 @@ from prometheus_client.registry import Collector
 from plyd.engines import __version__
 from plyd.servers.access.addresses import Address, BadAddress, refuse_if_taken
 from plyd.servers.runtime import Runtime
-from plyd.servers.telemetry.metrics import SECONDS, Tally
+from plyd.servers.telemetry.metrics import SECONDS, Histogram
 
-PATIENCE_SECONDS = 5.0  # for whoever asks to send a request and to read the answer
+TIMEOUT_SECONDS = 5.0  # for a caller to send its request and to read the answer
 
 
 class Exporter:
-    """Answers GET /metrics, and GET /healthz: 200 if ready, else 503. Has threads of its own."""
+    """Answers GET /metrics and GET /healthz (200 if ready, else 503) in threads of its own."""
 
     def __init__(self, runtime: Runtime, address: Address) -> None:
         refuse_if_taken(address)
@@ -44,14 +44,14 @@ class Exporter:
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
 
 class DaemonCollector(Collector):
-    """The metrics of one daemon as they stand; docs/metrics.md has a line for each."""
+    """The current metrics of one daemon; docs/metrics.md documents each of them."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -67,29 +67,33 @@ class DaemonCollector(Collector):
         yield InfoMetricFamily(
             "plyd_build", "Version of the daemon.", {"version": __version__, "python": platform.python_version()}
         )
-        games = InfoMetricFamily("plyd_game", "A game that is served.", labels=["game"])
+        games = InfoMetricFamily("plyd_game", "A game that the daemon serves.", labels=["game"])
         models = InfoMetricFamily(
             "plyd_model", "The weights that play a variant.", labels=["game", "variant", "model", "sha256"]
         )
+        addresses = InfoMetricFamily("plyd_address", "An address that the daemon listens on.", labels=["address"])
+        for address in self._runtime.addresses:
+            addresses.add_metric([address], {})
         for game, engine in self._runtime.engines.items():
             games.add_metric([game], {})
             for variant, model in engine.card.models.items():
                 models.add_metric([game, variant, model.name, model.sha256], {})
         yield games
         yield models
+        yield addresses
 
     def _calls(self) -> Iterator[Metric]:
         metrics = self._runtime.observer.metrics
         requests = CounterMetricFamily("plyd_requests", "Calls that ended.", labels=["method", "status", "client"])
-        by_method: dict[str, Tally] = {}
-        for (method, status, client), tally in list(metrics.requests.items()):
-            requests.add_metric([method, status, client], sum(tally.counts))
-            whole = by_method.setdefault(method, Tally(SECONDS))
-            whole.counts = [sum(pair) for pair in zip(whole.counts, tally.counts, strict=True)]
-            whole.total += tally.total
+        by_method: dict[str, Histogram] = {}
+        for (method, status, client), histogram in list(metrics.requests.items()):
+            requests.add_metric([method, status, client], sum(histogram.counts))
+            whole = by_method.setdefault(method, Histogram(SECONDS))
+            whole.counts = [sum(pair) for pair in zip(whole.counts, histogram.counts, strict=True)]
+            whole.total += histogram.total
         yield requests
         yield _histogram("plyd_request_seconds", "Time from a call's arrival to its end.", by_method, "method")
-        yield _counter("plyd_sheds", "Requests turned away for want of room.", "reason", metrics.sheds)
+        yield _counter("plyd_sheds", "Requests refused for lack of capacity.", "reason", metrics.sheds)
 
     def _searches(self) -> Iterator[Metric]:
         metrics = self._runtime.observer.metrics
@@ -100,21 +104,21 @@ class DaemonCollector(Collector):
         yield _counter("plyd_nodes", "Nodes searched.", "game", metrics.nodes)
         yield _histogram("plyd_search_seconds", "Time of a search in its slot.", metrics.search_seconds, "game")
         yield _histogram("plyd_queue_wait_seconds", "Time waited for a slot.", metrics.wait_seconds, "game")
-        yield _histogram("plyd_overshoot_seconds", "Time searched after time was up.", metrics.late_seconds, "game")
+        yield _histogram("plyd_overshoot_seconds", "Time searched after the time limit.", metrics.late_seconds, "game")
         cancelled = self._runtime.searches.cancelled
-        yield _counter("plyd_cancellations", "Searches whose caller left meanwhile.", "state", cancelled)
+        yield _counter("plyd_cancellations", "Searches whose caller left.", "state", cancelled)
 
     def _state(self) -> Iterator[Metric]:
         it = self._runtime
         yield GaugeMetricFamily("plyd_ready", "1 if the daemon is SERVING, else 0.", it.is_ready)
-        yield GaugeMetricFamily("plyd_calls", "Calls under way.", it.calls)
-        yield GaugeMetricFamily("plyd_slots", "Searches that may run at once.", it.capacity.slots)
-        yield GaugeMetricFamily("plyd_searches_running", "Searches in their slots.", it.searches.running)
-        yield GaugeMetricFamily("plyd_queue_limit", "Searches that may wait at once.", it.capacity.queue_size)
+        yield GaugeMetricFamily("plyd_calls", "Running calls.", it.calls)
+        yield GaugeMetricFamily("plyd_slots", "Maximum number of concurrent searches.", it.capacity.slots)
+        yield GaugeMetricFamily("plyd_searches_running", "Running searches.", it.searches.running)
+        yield GaugeMetricFamily("plyd_queue_limit", "Maximum number of waiting searches.", it.capacity.queue_size)
         yield GaugeMetricFamily("plyd_searches_waiting", "Searches that wait for a slot.", it.searches.waiting)
-        yield GaugeMetricFamily("plyd_sessions_limit", "Play streams that may be open.", it.capacity.max_sessions)
-        yield GaugeMetricFamily("plyd_sessions", "Play streams that are open.", it.sessions)
-        yield GaugeMetricFamily("plyd_batches_running", "Evaluate batches being answered.", it.evaluations.running)
+        yield GaugeMetricFamily("plyd_sessions_limit", "Maximum number of open Play streams.", it.capacity.max_sessions)
+        yield GaugeMetricFamily("plyd_sessions", "Open Play streams.", it.sessions)
+        yield GaugeMetricFamily("plyd_batches_running", "Evaluate batches being evaluated.", it.evaluations.running)
         yield GaugeMetricFamily("plyd_batches_waiting", "Evaluate batches that wait.", it.evaluations.waiting)
 
 
@@ -126,13 +130,13 @@ def _counter(name: str, text: str, label: str, counts: Mapping[str, int]) -> Met
     return family
 
 
-def _histogram(name: str, text: str, tallies: Mapping[str, Tally], label: str) -> Metric:
+def _histogram(name: str, text: str, histograms: Mapping[str, Histogram], label: str) -> Metric:
     """A histogram with one label."""
     family = HistogramMetricFamily(name, text, labels=[label])
-    for value, tally in list(tallies.items()):
-        counts = list(accumulate(tally.counts))  # Prometheus wants those at or below each bound
-        bounds = [*map(str, tally.bounds), "+Inf"]
-        family.add_metric([value], list(zip(bounds, counts, strict=True)), tally.total)
+    for value, histogram in list(histograms.items()):
+        counts = list(accumulate(histogram.counts))  # Prometheus counts all values at or below each bound
+        bounds = [*map(str, histogram.bounds), "+Inf"]
+        family.add_metric([value], list(zip(bounds, counts, strict=True)), histogram.total)
     return family
 
 
@@ -146,17 +150,17 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         super().__init__((address.host, address.port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind, without the look at the name service that http.server takes."""
+        """Bind without the name lookup that http.server does."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "plyd", self.server_address[1]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Whoever asked has left; nobody needs to know."""
+        """Nothing: the caller has left."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Server
-    timeout = PATIENCE_SECONDS
+    timeout = TIMEOUT_SECONDS
 
     def do_GET(self) -> None:
         """Answer a GET."""
@@ -168,7 +172,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             is_ready = self.server.runtime.is_ready
             self._send(200 if is_ready else 503, "text/plain", b"SERVING\n" if is_ready else b"NOT_SERVING\n")
         else:
-            self._send(404, "text/plain", b"there are /metrics and /healthz\n")
+            self._send(404, "text/plain", b"not found; try /metrics or /healthz\n")
 
     def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
@@ -178,4 +182,4 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing: Prometheus asks every few seconds."""
+        """Nothing: Prometheus reads the metrics every few seconds."""

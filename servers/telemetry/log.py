@@ -10,30 +10,31 @@ import stat
 import sys
 import time
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, NamedTuple, TextIO
 
-MOST_KEPT = 256  # calls not yet logged
-KEPT_SECONDS = 0.05
-NO_NOTES: dict[str, Any] = {}
-notes: ContextVar[dict[str, Any]] = ContextVar("notes", default=NO_NOTES)  # what is known of the present call
+from plyd.servers.rpc.context import find_call
+
+MAX_BUFFERED = 256  # calls that are not logged yet
+BUFFER_SECONDS = 0.05
 encode = json.JSONEncoder(default=str).encode
 quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
-ENCODERS: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: repr}  # of what calls are noted with
+ENCODERS: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: repr}  # of the fields of calls
 
 
-def set_up(level: str, form: str) -> None:
-    """Log to stderr. `form` is human, json or auto."""
-    handler = logging.StreamHandler(unhindered(sys.stderr))
+def set_up(level: str, form: str, *, quiet_requests: bool = False) -> None:
+    """Log to stderr. `form` is human, json or auto; with `quiet_requests`, requests are logged only at level debug."""
+    handler = logging.StreamHandler(non_blocking(sys.stderr))
     is_human = form == "human" or (form == "auto" and sys.stderr.isatty())
     handler.setFormatter(HumanFormatter() if is_human else JsonFormatter())
-    logging.getLogger().handlers[:] = [handler]  # what gRPC and asyncio have to say comes in the same form
+    logging.getLogger().handlers[:] = [handler]  # messages of gRPC and asyncio get the same format
     logging.getLogger("plyd").setLevel(level.upper())
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line of ours has them
-    logging._srcfile = None  # nor the place in the source: finding it takes a while
+    if quiet_requests and level != "debug":
+        logging.getLogger("plyd.request").setLevel(max(logging.WARNING, logging.getLogger("plyd").level))
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # our lines do not show them
+    logging._srcfile = None  # nor the place in the source, which takes time to find
 
 
-class Call(NamedTuple):
+class LoggedCall(NamedTuple):
     """A call that has ended."""
 
     ended: float  # seconds since 1970
@@ -41,49 +42,49 @@ class Call(NamedTuple):
     status: str
     seconds: float
     peer: str
-    notes: dict[str, Any]
+    fields: dict[str, Any]
 
 
-class Journal:
-    """The calls of a daemon, logged some at a time, before long: one record, a line for each call.
+class RequestLog:
+    """Logs the calls of a daemon in batches: one log record with a line for each call.
 
-    Lines that are made and written together cost a fraction of what each would cost between two calls.
+    Formatting and writing many lines together costs a fraction of doing so after each call.
     """
 
     def __init__(self) -> None:
         self._log = logging.getLogger("plyd.request")
-        self._kept: list[Call] = []
+        self._buffer: list[LoggedCall] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, method: str, status: str, seconds: float, peer: str, notes: dict[str, Any]) -> None:
-        """Keep a call to be logged soon. Called by the event loop's thread."""
+    def add(self, method: str, status: str, seconds: float, peer: str, fields: dict[str, Any]) -> None:
+        """Log a call within BUFFER_SECONDS. Called by the event loop's thread."""
         if not self._log.isEnabledFor(logging.INFO):
             return
-        self._kept.append(Call(time.time(), method, status, seconds, peer, notes))
-        if len(self._kept) >= MOST_KEPT:
+        self._buffer.append(LoggedCall(time.time(), method, status, seconds, peer, fields))
+        if len(self._buffer) >= MAX_BUFFERED:
             self.write()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(KEPT_SECONDS, self._write_in_time)
+            self._timer = asyncio.get_running_loop().call_later(BUFFER_SECONDS, self._on_timer)
 
     def write(self) -> None:
-        """Log what is kept."""
-        if self._kept:
-            kept, self._kept = self._kept, []
-            self._log.info("%d requests", len(kept), extra={"calls": kept})
+        """Log the calls in the buffer."""
+        if self._buffer:
+            calls, self._buffer = self._buffer, []
+            self._log.info("%d requests", len(calls), extra={"calls": calls})
 
-    def _write_in_time(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         self.write()
 
 
-class Pipe:
-    """Writes to a pipe, unless it is full or nobody reads: a lost line is better than a daemon that waits."""
+class NonBlockingPipe:
+    """Writes to a pipe; lines are dropped when it is full or closed, so that the daemon never blocks on its log."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # opened anew: the original is shared with others
+        self._file = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # a second time: others share the original
 
     def write(self, text: str) -> None:
-        """Write it, as many lines at once as the system takes all or none of."""
+        """Write whole lines, in pieces that the system takes completely or not at all."""
         rest = text.encode(errors="backslashreplace")
         with contextlib.suppress(OSError):
             while rest:
@@ -92,35 +93,34 @@ class Pipe:
                 rest = rest[end:]
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing: writes are not buffered."""
 
 
-def unhindered(stream: TextIO) -> Any:
-    """The stream, or a Pipe if it is one."""
+def non_blocking(stream: TextIO) -> Any:
+    """A NonBlockingPipe if the stream is a pipe, else the stream."""
     try:
         if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
-            return Pipe(f"/proc/self/fd/{stream.fileno()}")
-    except (OSError, ValueError):  # no file at all, or no /proc
+            return NonBlockingPipe(f"/proc/self/fd/{stream.fileno()}")
+    except (OSError, ValueError):  # not a file, or no /proc
         pass
     return stream
 
 
 def announce(line: str) -> None:
-    """Say on stdout that something is ready; whoever asked may not listen any more."""
+    """Print a line on stdout; does nothing if nobody reads it any more."""
     with contextlib.suppress(OSError):
         os.write(1, f"{line}\n".encode())
 
 
-def calls_of(record: logging.LogRecord) -> list[Call]:
-    """The calls that a record of the journal tells of, none if it is another's."""
+def calls_of(record: logging.LogRecord) -> list[LoggedCall]:
+    """The calls of a record that a RequestLog wrote; none of any other record."""
     return getattr(record, "calls", [])
 
 
-def facts_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The facts that come with a line; one that was written during a call has the call's request id among them."""
-    facts: dict[str, Any] = getattr(record, "facts", NO_NOTES)
-    request_id = notes.get().get("request_id")
-    return facts if request_id is None or "request_id" in facts else {"request_id": request_id, **facts}
+def call_fields() -> dict[str, Any]:
+    """The request id of the call that a line is written for, if it is written for one."""
+    call = find_call()
+    return {"request_id": call.log_fields["request_id"]} if call and "request_id" in call.log_fields else {}
 
 
 class JsonFormatter(logging.Formatter):
@@ -133,43 +133,43 @@ class JsonFormatter(logging.Formatter):
         """The record as JSON."""
         if calls := calls_of(record):
             return "\n".join(map(self._call, calls))
-        facts = facts_of(record)
+        fields = call_fields()
         if record.exc_info:
-            facts = {**facts, "traceback": self.formatException(record.exc_info)}
+            fields["traceback"] = self.formatException(record.exc_info)
         line = {"time": self._time(record.created), "level": record.levelname.lower(), "logger": record.name}
-        return encode({**line, "message": record.getMessage(), **facts})
+        return encode({**line, "message": record.getMessage(), **fields})
 
-    def _call(self, call: Call) -> str:
-        """The line of a call, written out: there are so many of them."""
-        notes = [f', "{name}": {ENCODERS.get(type(value), encode)(value)}' for name, value in call.notes.items()]
+    def _call(self, call: LoggedCall) -> str:
+        """The line of a call, formatted by hand because there are so many of them."""
+        fields = [f', "{name}": {ENCODERS.get(type(value), encode)(value)}' for name, value in call.fields.items()]
         return (
             f'{{"time": "{self._time(call.ended)}", "level": "info", "logger": "plyd.request", "message": "request", '
             f'"method": "{call.method}", "status": "{call.status}", "ms": {call.seconds * 1000:.3f}, '
-            f'"peer": {quoted(call.peer)}{"".join(notes)}}}'
+            f'"peer": {quoted(call.peer)}{"".join(fields)}}}'
         )
 
     def _time(self, created: float) -> str:
         second = int(created)
-        if second != self._second:  # most lines come in the same second as the one before
+        if second != self._second:  # most lines are of the same second as the one before
             self._second, self._stamp = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         return f"{self._stamp}.{int(created % 1 * 1000):03d}Z"
 
 
 class HumanFormatter(logging.Formatter):
-    """Time, what happened, facts as name=value."""
+    """Time, message, fields as name=value."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as a readable line."""
         if calls := calls_of(record):
             return "\n".join(map(self._call, calls))
         head = f"{record.levelname.lower()}: {record.getMessage()}" if record.levelno > 20 else record.getMessage()
-        line = self._line(record.created, head, facts_of(record))
+        line = self._line(record.created, head, call_fields())
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
-    def _call(self, call: Call) -> str:
+    def _call(self, call: LoggedCall) -> str:
         head = f"{call.method} {call.status} {call.seconds * 1000:.1f} ms"
-        return self._line(call.ended, head, {"peer": call.peer, **call.notes})
+        return self._line(call.ended, head, {"peer": call.peer, **call.fields})
 
-    def _line(self, created: float, head: str, facts: dict[str, Any]) -> str:
+    def _line(self, created: float, head: str, fields: dict[str, Any]) -> str:
         clock = time.strftime("%H:%M:%S", time.localtime(created))
-        return " ".join([clock, head, *(f"{name}={value}" for name, value in facts.items())])
+        return " ".join([clock, head, *(f"{name}={value}" for name, value in fields.items())])

@@ -1,13 +1,14 @@
-"""Sees what a daemon's calls and searches do: counts it, and traces it if told so."""
+"""Observes the searches of a daemon: counts them, and traces them where tracing is on."""
 
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from plyd.engines.core.search import Report, StopReason
+from plyd.servers.rpc.context import find_call
 from plyd.servers.telemetry.metrics import Metrics
 
-if TYPE_CHECKING:  # what it is made of is there only if somebody wants traces
+if TYPE_CHECKING:  # opentelemetry is installed only where traces are wanted
     from plyd.servers.telemetry.tracing import Tracing
 
 FAILED = "failed"  # in place of a stop reason
@@ -16,16 +17,16 @@ Watch = Callable[[Iterator[Report], float], Iterator[Report]]
 
 
 class Observer:
-    """Shared by all that one daemon does."""
+    """The metrics of one daemon, and its tracing if that is on."""
 
     def __init__(self, tracing: "Tracing | None" = None) -> None:
         self.metrics = Metrics()
         self.tracing = tracing
 
     def search(self, game: str, budget_seconds: float | None) -> Watch:
-        """A watch over a search that begins to wait now: its reports as they are, given them and the time it waited."""
+        """A function that passes on the reports of a search which begins to wait now, and counts them."""
         arrived = time.monotonic()
-        parent = self.tracing.present() if self.tracing else None
+        call = find_call() if self.tracing else None
 
         def watch(reports: Iterator[Report], waited_seconds: float) -> Iterator[Report]:
             nodes = 0
@@ -45,7 +46,7 @@ class Observer:
             is_out_of_time = budget_seconds is not None and (reason == OUT_OF_TIME or since > budget_seconds)
             late = max(0.0, since - (budget_seconds or 0.0)) if is_out_of_time else None
             self.metrics.search_ended(game, reason, waited_seconds, since - waited_seconds, late)
-            if self.tracing and parent:
-                self.tracing.search(parent, game, reason, nodes, waited_seconds, since - waited_seconds)
+            if self.tracing and call and call.span:
+                self.tracing.search(call.span, game, reason, nodes, waited_seconds, since - waited_seconds)
 
         return watch

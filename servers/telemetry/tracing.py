@@ -1,11 +1,10 @@
 """OpenTelemetry traces: a span for each call, and in it one for each wait for a slot and one for each search.
 
-Imported only if traces are wanted; needs the extra `trace`.
+Imported only where traces are wanted; needs the extra `trace`.
 """
 
 import time
 from collections.abc import Iterable, Mapping
-from contextvars import ContextVar
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
@@ -18,14 +17,12 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from plyd.engines import __version__
 
 CONTEXT_KEYS = ("traceparent", "tracestate")
-EXPORT_SECONDS = 2.0  # for a collector to take a batch; a daemon that goes waits no longer than this
+EXPORT_SECONDS = 2.0  # timeout of one export; a daemon that shuts down waits no longer than this
 GOOD = ("OK", "CANCELLED")
-
-_present: ContextVar[Span | None] = ContextVar("span", default=None)
 
 
 class Tracing:
-    """Sends spans to a collector, in batches, by a thread of its own; a collector that is away costs only the spans."""
+    """Sends spans to a collector in batches, in its own thread; if the collector is down, only the spans are lost."""
 
     def __init__(self, url: str) -> None:
         exporter = OTLPSpanExporter(endpoint=url, insecure=url.startswith("http:"), timeout=EXPORT_SECONDS)
@@ -39,40 +36,34 @@ class Tracing:
         """The span of a call that begins now, part of the caller's trace if its metadata names one."""
         carrier = {key: value for key, value in metadata if key in CONTEXT_KEYS}
         service, _, method = name.partition("/")
-        span = self._tracer.start_span(
+        return self._tracer.start_span(
             name,
             self._propagator.extract(carrier),
             SpanKind.SERVER,
             {"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
         )
-        _present.set(span)
-        return span
 
-    def end(self, span: Span, status: str, notes: Mapping[str, Any]) -> None:
-        """The call has ended: what was noted of it becomes attributes."""
-        span.set_attributes({f"plyd.{name}": value for name, value in notes.items()})
+    def end(self, span: Span, status: str, fields: Mapping[str, Any]) -> None:
+        """End the span of a call, with the fields of its log line as attributes."""
+        span.set_attributes({f"plyd.{name}": value for name, value in fields.items()})
         span.set_attribute("plyd.status", status)
         if status not in GOOD:
-            span.set_status(StatusCode.ERROR, notes.get("error"))
+            span.set_status(StatusCode.ERROR, fields.get("error"))
         span.end()
 
-    def present(self) -> Span | None:
-        """The span of the call that runs here."""
-        return _present.get()
-
     def search(self, call: Span, game: str, reason: str, nodes: int, waited_seconds: float, seconds: float) -> None:
-        """A search of a call has just ended, having waited and searched for so long."""
+        """Add the spans of a search that has just ended: its wait for a slot and the search itself."""
         ended = time.time_ns()
         began = ended - int(seconds * 1e9)
         context = set_span_in_context(call)
         wait = self._tracer.start_span("wait for a slot", context, start_time=began - int(waited_seconds * 1e9))
         wait.end(began)
-        facts: dict[str, Any] = {"plyd.game": game, "plyd.stop_reason": reason, "plyd.nodes": nodes}
-        search = self._tracer.start_span("search", context, attributes=facts, start_time=began)
+        attributes: dict[str, Any] = {"plyd.game": game, "plyd.stop_reason": reason, "plyd.nodes": nodes}
+        search = self._tracer.start_span("search", context, attributes=attributes, start_time=began)
         if reason == "failed":
             search.set_status(StatusCode.ERROR)
         search.end(ended)
 
     def close(self) -> None:
-        """Send what is left, and end."""
+        """Send the remaining spans and stop."""
         self._provider.shutdown()

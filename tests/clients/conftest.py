@@ -1,6 +1,7 @@
 """Real daemons for the clients to talk to, and the cases that the blocking and the asyncio client share."""
 
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -14,9 +15,14 @@ from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from plyd.clients.library import errors
+from plyd.engines import registry
 from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
 from tests.patience import LONG, SOON
 from tests.ports import free_place
+from tests.servers.daemons import House, OpenDaemon
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as after `make test &`; children would ignore Ctrl-C, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GAME = "2584-2x3"
 PLYD = [sys.executable, "-m", "plyd.clients"]
@@ -73,17 +79,32 @@ class Daemon:
 
 
 @pytest.fixture(scope="session")
-def socket_path(tmp_path_factory):
-    """The path of the Unix socket on which the session's daemon listens too."""
-    return tmp_path_factory.mktemp("socket") / "plyd.sock"
+def house():
+    """The event loop of the daemons within this process."""
+    house = House()
+    yield house
+    house.close()
 
 
 @pytest.fixture(scope="session")
-def daemon(socket_path):
-    """The address of a daemon for the whole run; leave it as you found it."""
-    daemon = Daemon("--listen", f"unix:{socket_path}")
-    yield daemon.address
-    daemon.close()
+def solver():
+    """The engine of 2584 on 2x3."""
+    return registry.load(GAME)
+
+
+@pytest.fixture(scope="session")
+def daemon(house, solver):
+    """The address of a daemon within this process, for the whole run; leave it as you found it."""
+    with OpenDaemon(house, solver, slots=2, queue_size=64) as daemon:
+        yield daemon.target
+
+
+@pytest.fixture(scope="session")
+def socket_path(house, solver, tmp_path_factory):
+    """The path of a Unix socket where such a daemon listens."""
+    path = tmp_path_factory.mktemp("socket") / "plyd.sock"
+    with OpenDaemon(house, solver, slots=2, listen=f"unix:{path}"):
+        yield path
 
 
 @pytest.fixture(scope="session")
@@ -111,11 +132,10 @@ def spare_gomoku():
 
 
 @pytest.fixture(scope="session")
-def narrow_daemon():
+def narrow_daemon(house, solver):
     """The address of a daemon that takes one search and one game at a time, and lets nobody wait."""
-    daemon = Daemon("--slots", "1", "--queue", "0", "--sessions", "1")
-    yield daemon.address
-    daemon.close()
+    with OpenDaemon(house, solver, slots=1, queue_size=0, max_sessions=1) as daemon:
+        yield daemon.target
 
 
 @pytest.fixture(scope="session")

@@ -86,43 +86,53 @@ def test_wrong_usage(arguments, message):
     assert message in done.stderr
 
 
-def test_unknown_command(run):
-    done = run("dance")
-    assert done.returncode == 2
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dance"], "No such command 'dance'."),
+        (["modls"], "No such command 'modls'. Did you mean 'models'?"),
+        (["stress", "soka"], "No such command 'soka'. Did you mean 'soak'?"),
+        (["models", "pak"], "No such command 'pak'"),
+        (["play", "gomku"], "'gomku' is not one of '2048', '2584', 'connect4', 'gomoku'."),
+    ],
+)
+def test_unknown_command(arguments, message):
+    done = invoke(*arguments)
+    assert done.exit_code == 2
     assert done.stdout == ""
-    assert "No such command 'dance'" in done.stderr
+    assert f"Error: {message}" in done.stderr
 
 
-def test_game_that_is_not_there(run):
-    done = run("serve", "chess")
-    assert done.returncode == 1
+def test_game_that_is_not_there():
+    done = invoke("serve", "chess")
+    assert done.exit_code == 1
     assert done.stdout == ""
     assert re.fullmatch(r'Error: unknown game "chess"; games are .*2584-2x3.*\n', done.stderr)
 
 
-def test_health(run, daemon):
+def test_health(daemon):
     for arguments in ([], ["--service", "plyd.v1.EngineService", "--wait", "5"]):
-        done = run("health", daemon, *arguments)
-        assert (done.stdout, done.stderr, done.returncode) == ("SERVING\n", "", 0)
+        done = invoke("health", daemon, *arguments)
+        assert (done.stdout, done.stderr, done.exit_code) == ("SERVING\n", "", 0)
 
 
-def test_health_of_a_service_that_is_not_there(run, daemon):
-    done = run("health", daemon, "--service", "chess")
-    assert done.returncode == 1
+def test_health_of_a_service_that_is_not_there(daemon):
+    done = invoke("health", daemon, "--service", "chess")
+    assert done.exit_code == 1
     assert done.stderr.startswith(f"Error: {daemon}: ")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--wait", "0.2"]])
-def test_health_of_nobody(run, nowhere, arguments):
-    done = run("health", nowhere, *arguments)
-    assert done.returncode == 1
+def test_health_of_nobody(nowhere, arguments):
+    done = invoke("health", nowhere, *arguments)
+    assert done.exit_code == 1
     assert done.stdout == ""
     [told] = done.stderr.splitlines()
     assert told.startswith(f"Error: {nowhere}")
 
 
-def test_health_waits_for_a_daemon_that_warms_up(run, own_daemon):
+def test_health_waits_for_a_daemon_that_warms_up(own_daemon):
     own_daemon.kill()
     own_daemon.launch()
-    done = run("health", own_daemon.address, "--wait", "50")
-    assert (done.stdout, done.returncode) == ("SERVING\n", 0)
+    done = invoke("health", own_daemon.address, "--wait", str(SOON))
+    assert (done.stdout, done.exit_code) == ("SERVING\n", 0)

@@ -76,7 +76,8 @@ def check_options(options, data: bytes) -> None:
 
 def check_address(data: bytes) -> None:
     """An address names a place that has one name; a bridge's endpoint is read in the same way."""
-    from plyd.clients.library.endpoint import BadEndpoint, parse_endpoint
+    from plyd.clients.library.channel import is_loopback, parse_endpoint
+    from plyd.clients.library.errors import BadEndpoint
     from plyd.servers.access.addresses import BadAddress, parse_address
 
     text = text_of(data)
@@ -90,17 +91,17 @@ def check_address(data: bytes) -> None:
         try:
             endpoint = parse_endpoint(text, insecure=insecure)
             assert parse_endpoint(str(endpoint), insecure=insecure) == endpoint
-            assert insecure or endpoint.is_local
+            assert insecure or is_loopback(endpoint.host)
         except BadEndpoint as error:
             assert '"' in str(error) or "--insecure" in str(error)
 
 
 def check_contender(data: bytes) -> None:
     """A side of a match is read, or refused in words."""
-    from plyd.clients.match.side import BadMatch, Limits, contender_of
+    from plyd.clients.match.side import BadMatch, SideLimits, parse_side
 
     try:
-        side = contender_of(text_of(data), "first", Limits(seconds=0.1))
+        side = parse_side(text_of(data), "first", SideLimits(seconds=0.1))
     except BadMatch as error:
         assert str(error)
         return

@@ -51,8 +51,8 @@ class LeastBrain:
         for name, text in question.options.items():
             assert self.known[name].minimum <= int(text) <= self.known[name].maximum, (name, text)
         rules = RULES[question.variant]
-        position = rules.parse(question.setup.start)
-        for move in question.setup.moves:
+        position = rules.parse(question.position.start)
+        for move in question.position.moves:
             position = rules.play(position, move).position
         moves = [move.text for move in rules.legal_moves(position)[:1]]
         lines = [search_pb2.Line(moves=moves)] if moves else []
@@ -77,13 +77,13 @@ class Manager:
         self._loop.run_until_complete(self._talk(data))
 
     async def _talk(self, data: bytes) -> None:
-        from plyd.clients.gomocup.bridge import Bridge
+        from plyd.clients.gomocup.bridge import GomocupBridge
 
         said: list[str] = []
         brain = LeastBrain()
-        bridge = Bridge(brain, said.append, 100, {})
+        bridge = GomocupBridge(brain, said.append, 100, {})
         for line in [*data.split(b"\n")[:30], b"START 6", b"BEGIN"]:
-            await bridge.obey(line.decode("ascii", "replace").strip(), self._loop.time())
+            await bridge.handle_line(line.decode("ascii", "replace").strip(), self._loop.time())
             for _ in range(4):
                 await asyncio.sleep(0)
             assert not brain.faults, (line, brain.faults)
@@ -99,27 +99,27 @@ class Manager:
 
 def check_gomocup_words(data: bytes) -> None:
     """Points and lists of stones are read or refused, and a board that was read can be asked about."""
-    from plyd.clients.gomocup.board import Table, Wrong
-    from plyd.clients.gomocup.text import POINT, STONE, Listing, one_line, point_of, quoted
+    from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
+    from plyd.clients.gomocup.text import POINT, STONE, StoneList, one_line, point_of, quoted
     from plyd.engines.core.errors import BadInput
     from plyd.engines.gomoku.rules import FREESTYLE
 
     first, *lines = data.decode("ascii", "replace").split("\n")
     size = 5 + len(first) % 16
-    table = Table(size)
+    board = GomocupBoard(size)
     try:
-        table.check_empty(point_of("TURN", first))
-    except Wrong as error:
+        board.check_empty(point_of("TURN", first))
+    except CommandRejected as error:
         assert one_line(str(error)).isascii()
     assert quoted(first).isprintable()
-    listing = Listing("BOARD", STONE if len(data) % 2 else POINT, size)
+    listing = StoneList("BOARD", STONE if len(data) % 2 else POINT, size)
     for line in lines:
         listing.add(line.strip())
-    table.set_up(listing.stones)
-    assert table.stones() == listing.stones
+    board.set_up(listing.stones)
+    assert board.stones() == listing.stones
     for point in listing.stones:
-        assert table.point_of(table.move_to(point)) == point
-    start, moves = table.setup()
+        assert board.point_of(board.move_to(point)) == point
+    start, moves = board.position()
     try:
         position = FREESTYLE.parse(start)
         for move in moves:
@@ -132,7 +132,7 @@ def check_gomocup_words(data: bytes) -> None:
 
 def check_arena(data: bytes) -> None:
     """Every line of a referee is answered in one line, told to be wrong, or passed over."""
-    from plyd.clients.hosts.arena2584 import VARIANTS, Arena, Side
+    from plyd.clients.hosts.arena2584 import VARIANTS, Arena, ArenaPlayer
 
     class Adviser:
         def slide(self, replay):
@@ -142,16 +142,16 @@ def check_arena(data: bytes) -> None:
             return index << 4 | replay.empty()[0]
 
     out, errors = io.StringIO(), io.StringIO()
-    Arena(Side("plyd", Adviser(), VARIANTS["hard"], seed=1), out, errors).run(text_of(data).split("\n")[:60])
+    Arena(ArenaPlayer("plyd", Adviser(), VARIANTS["hard"], seed=1), out, errors).run(text_of(data).split("\n")[:60])
     for reply in out.getvalue().splitlines(keepends=True) if "\x85" not in text_of(data) else ():
         assert ARENA_REPLY.fullmatch(reply) or not reply.isprintable(), reply
 
 
 def check_solve_lines(data: bytes) -> None:
     """Lines come out whole, however they are cut on their way, and one without end does not fill the memory."""
-    from plyd.clients.commands.solve import LONGEST_LINE, Lines
+    from plyd.clients.commands.solve import LONGEST_LINE, LineBuffer
 
-    lines, out = Lines(), b""
+    lines, out = LineBuffer(), b""
     pieces = [data[i : i + 7] for i in range(0, len(data), 7)] if data[:1] != b"L" else [data, b"y" * 9000, b"\n"]
     for piece in pieces:
         whole = lines.add(piece)
@@ -166,31 +166,31 @@ def check_page(data: bytes) -> None:
     """A page's message is a request whose every field is of its kind, or is refused; so is a record to be written."""
     from plyd.clients.library.errors import InvalidRequest
     from plyd.clients.library.requests import limits_of
-    from plyd.clients.web.messages import Request, error_words, record_of
+    from plyd.clients.web.messages import PageRequest, error_json, parse_export
 
     text = text_of(data)
     try:
-        request = Request(text)
+        request = PageRequest(text)
     except InvalidRequest as error:
-        json.dumps(error_words(error))
+        json.dumps(error_json(error))
         request = None
-    readers = ("position", "moves", "seconds", "question") if request else ()
+    readers = ("position", "moves", "seconds", "search_query") if request else ()
     for reader in (*readers, "flag", "whole"):
         try:
             if request is None:
                 break
             value = getattr(request, reader)(*{"flag": ["chance"], "whole": ["nodes", 1, 1 << 40]}.get(reader, []))
         except InvalidRequest as error:
-            json.dumps(error_words(error))
+            json.dumps(error_json(error))
             continue
-        if reader == "question":
+        if reader == "search_query":
             wish = {"seconds": value.seconds, "nodes": value.nodes, "depth": value.depth}
             limits_of(wish, wish.keys()).SerializeToString()
             value.position.SerializeToString()
     try:
-        check_written(*record_of(data))
+        check_written(*parse_export(data))
     except InvalidRequest as error:
-        json.dumps(error_words(error))
+        json.dumps(error_json(error))
 
 
 def check_written(record, form: str) -> None:
@@ -226,7 +226,9 @@ def check_game_file(file_name: str, data: bytes) -> None:
 
 def check_course_record(data: bytes) -> None:
     """A record file is judged or refused, and is the same file when what was read of it is written."""
-    from plyd.clients.formats.rec2584 import BadRecord, Finished, Judge, pack_records, read_records_from
+    from plyd.clients.formats.rec2584 import BadRecord, pack_records, read_records_from
+    from plyd.clients.formats.rec2584_judge import Judge
+    from plyd.clients.formats.tile_replay import FinishedGame
 
     judge = Judge()
     try:
@@ -236,22 +238,22 @@ def check_course_record(data: bytes) -> None:
         assert str(error)
         return
     assert judge.summary()
-    kept = [Finished(0, 0, 0, start, end, actions) for actions, start, end in records]
+    kept = [FinishedGame(0, 0, 0, start, end, actions) for actions, start, end in records]
     assert pack_records(kept) == data
     assert all(game.points >= 0 for game in games)
 
 
 def check_saved_match(data: bytes) -> None:
     """A line of a match's file is a game that can be counted, or none."""
-    from plyd.clients.match.results import Tally, played_of
+    from plyd.clients.match.results import MatchTally, parse_game
 
     for line in text_of(data).split("\n")[:20]:
         try:
-            played = played_of(line)
+            played = parse_game(line)
         except ValueError:
             continue
-        assert played_of(json.dumps(played.as_json())) == played
-        tally = Tally()
+        assert parse_game(json.dumps(played.as_json())) == played
+        tally = MatchTally()
         tally.add(played)
         assert sum(tally.pairs()) <= 1
         assert tally.games() == [played]
@@ -260,7 +262,7 @@ def check_saved_match(data: bytes) -> None:
 def check_openings(folder, data: bytes) -> None:
     """A file of openings is read or refused."""
     from plyd.clients.library.errors import InvalidRequest
-    from plyd.clients.match.openings import listed
+    from plyd.clients.match.openings import read_openings
     from plyd.clients.match.side import BadMatch
     from plyd.engines.connect4.rules import RULES
     from plyd.engines.core.errors import BadInput
@@ -282,7 +284,7 @@ def check_openings(folder, data: bytes) -> None:
     path = folder / "openings.txt"
     path.write_bytes(data)
     try:
-        openings = listed(Rulebook(), path)
+        openings = read_openings(Rulebook(), path)
     except BadMatch as error:
         assert str(error)
         return

@@ -67,21 +67,22 @@ def serve(tmp_path):
 @pytest.fixture
 def keep_loggers():
     """Has the loggers as they were after a test that sets them up."""
-    root, ours = logging.getLogger(), logging.getLogger("plyd")
-    handlers, level = root.handlers[:], ours.level
+    root, ours = logging.getLogger(), [logging.getLogger(name) for name in ("plyd", "plyd.request")]
+    handlers, levels = root.handlers[:], [logger.level for logger in ours]
     yield
     root.handlers[:] = handlers
-    ours.setLevel(level)
+    for logger, level in zip(ours, levels, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture
 def logged(caplog):
-    """The facts of the requests logged so far."""
+    """The log fields of the requests logged so far."""
     caplog.set_level(logging.INFO, "plyd")
-    return lambda: [facts_of(call) for record in caplog.records for call in calls_of(record)]
+    return lambda: [fields_of(call) for record in caplog.records for call in calls_of(record)]
 
 
-def facts_of(call):
-    """What a line says of a call."""
+def fields_of(call):
+    """The fields of a call's log line."""
     ms = round(call.seconds * 1000, 3)
-    return {"method": call.method, "status": call.status, "ms": ms, "peer": call.peer, **call.notes}
+    return {"method": call.method, "status": call.status, "ms": ms, "peer": call.peer, **call.fields}

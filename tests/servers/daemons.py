@@ -109,13 +109,13 @@ class House:
 class OpenDaemon:
     """A daemon that listens; use it in a `with`. Warm when it opens, unless told otherwise."""
 
-    def __init__(self, house, *engines, warm=True, listen="127.0.0.1:0", gate=None, credentials=None, **capacity):
+    def __init__(self, house, *engines, warm=True, listen="127.0.0.1:0", auth=None, credentials=None, **capacity):
         self._house = house
         self.engine = engines[0]
         self._engines = {engine.card.game: engine for engine in engines}
         self._capacity = Capacity(**{"slots": 1, "queue_size": 2, **capacity})
         self._warm = warm
-        self._security = (gate, credentials)
+        self._security = (auth, credentials)
         self._listen = listen
         self._stopping = None
 

@@ -30,6 +30,7 @@ from plyd.engines.core.search import (
     Unreachable,
     WinProbability,
 )
+from plyd.engines.core.time_control import Budget
 
 SECRET = "/home/secret/weights.bin"  # in the text of a fault; must never reach a caller
 SCORES = {
@@ -135,7 +136,9 @@ class FakeEngine(Engine):
     def warm_up(self) -> None:
         assert self.gate.wait(30)
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue]) -> "FakeSearcher":
+    def searcher(
+        self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None
+    ) -> "FakeSearcher":
         self.searchers += 1
         return FakeSearcher(self.variants[variant], options, self.asked)
 
@@ -151,7 +154,7 @@ class FakeSearcher:
     def search(self, position: Sticks, limits: Limits, stop: Stop) -> Iterator[Report]:
         self._asked.append(Asked(position, limits, stop))
         began = time.monotonic()
-        budget = limits.budget_seconds()
+        budget = Budget.start(limits).seconds
         end = None if budget is None else began + budget
         if not position.left:
             yield Report(Score(Side.PLAYER_ONE, Proven(Result.WIN, 0)), stop_reason=StopReason.NO_SEARCH)

@@ -1,6 +1,6 @@
 """`plyd serve` as a real process: its addresses, its output, its log, and how it goes."""
 
-import os
+import json
 import signal
 import stat
 import subprocess
@@ -11,6 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 from click.testing import CliRunner
+from grpc_health.v1 import health_pb2
 
 from plyd.clients import EngineClient
 from plyd.clients.cli import main
@@ -43,8 +44,8 @@ class Life:
     exit_status: int
 
 
-@pytest.fixture(scope="module", params=[signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def life(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def life(tmp_path_factory):
     """A daemon of two slots on two addresses that is told to go while it searches on both."""
     folder = tmp_path_factory.mktemp("life")
     path = folder / "s"
@@ -74,7 +75,7 @@ def life(request, tmp_path_factory):
             search = tcp.engine.Search.future(search_request(START, options=ENDLESS))
             while call(tcp, "Search", search_request(START, limits={"move_time_ms": 50}, options=ENDLESS)):
                 pass  # until both slots are taken
-            process.signal(request.param)
+            process.signal(signal.SIGTERM)
             reports = [first, *(response.report for response in analysis)]
             report = search.result(timeout=SOON).report
         status = process.exit_status(SOON)
@@ -148,40 +149,49 @@ def test_the_log_tells_of_its_life(life):
 # --- Two at one place -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def neighbour(tmp_path_factory):
-    """A daemon that is there already: its port and its path."""
-    folder = tmp_path_factory.mktemp("neighbour")
-    with Process(folder, "--listen", "127.0.0.1:0", "--listen", f"unix:{folder / 's'}") as process:
-        tcp, unix = process.addresses(2)
-        yield tcp, unix
-        with Caller(tcp) as one, Caller(unix) as other:  # unharmed by those who came after
-            assert one.engine.Search(search_request(START), timeout=SOON).report.final
-            assert other.engine.Search(search_request(START), timeout=SOON).report.final
+@pytest.fixture
+def neighbour(open_daemon):
+    """Starts a daemon that is there already at an address; it has to be unharmed by those who come after."""
+    neighbours = []
+
+    def start(address):
+        neighbours.append(open_daemon(listen=address))
+        return neighbours[-1].target
+
+    yield start
+    for daemon in neighbours:
+        assert daemon.caller.engine.Search(search_request(), timeout=SOON).report.final
 
 
-def refused(process):
-    """The one line in which a daemon says that it cannot start."""
-    assert process.exit_status() == 1
-    assert process.rest_of_stdout() == ""
-    [line] = process.said().splitlines()
-    return line
+@pytest.fixture
+def refused(keep_loggers):
+    """Runs a `plyd serve` that cannot start: the one line in which it says so."""
+
+    def run(*addresses):
+        words = (word for address in addresses for word in ("--listen", address))
+        result = CliRunner().invoke(main, ["serve", "2584-2x3", "--log-level", "error", *words])
+        assert (result.exit_code, result.stdout) == (1, "")
+        [line] = result.stderr.splitlines()
+        return line
+
+    return run
 
 
-def test_a_second_daemon_on_a_port_is_refused_and_leaves_no_socket_behind(neighbour, serve, tmp_path):
-    process = serve("--listen", f"unix:{tmp_path / 's'}", "--listen", neighbour[0])
-    assert refused(process) == f"Error: cannot listen on {neighbour[0]}: Address already in use"
+def test_a_second_daemon_on_a_port_is_refused_and_leaves_no_socket_behind(neighbour, refused, tmp_path):
+    taken = neighbour("127.0.0.1:0")
+    assert refused(f"unix:{tmp_path / 's'}", taken) == f"Error: cannot listen on {taken}: Address already in use"
     assert not (tmp_path / "s").exists()
 
 
-def test_a_second_daemon_on_a_unix_socket_is_refused(neighbour, serve):
-    assert refused(serve("--listen", neighbour[1])) == f'Error: another daemon listens on "{neighbour[1]}"'
+def test_a_second_daemon_on_a_unix_socket_is_refused(neighbour, refused, tmp_path):
+    taken = neighbour(f"unix:{tmp_path / 's'}")
+    assert refused(taken) == f'Error: another daemon listens on "{taken}"'
 
 
-def test_a_file_that_is_no_socket_is_refused_and_kept(serve, tmp_path):
+def test_a_file_that_is_no_socket_is_refused_and_kept(refused, tmp_path):
     file = tmp_path / "precious"
     file.write_text("data")
-    assert refused(serve("--listen", f"unix:{file}")) == f'Error: "{file}" exists and is not a socket'
+    assert refused(f"unix:{file}") == f'Error: "{file}" exists and is not a socket'
     assert file.read_text() == "data"
 
 
@@ -253,21 +263,44 @@ def test_a_signal_during_warm_up_ends_it_well(serve, tmp_path):
 
 FAKE = """
 import asyncio, sys
-from plyd.servers import daemon, log
+from plyd.servers import daemon
 from plyd.servers.access.addresses import parse_address
-from plyd.servers.access.auth import Gate
-from plyd.servers.daemon_config import Plan
+from plyd.servers.access.auth import Authenticator
+from plyd.servers.daemon_config import DaemonConfig
 from plyd.servers.runtime import Capacity
+from plyd.servers.telemetry import log
 from tests.servers.fakes import FakeEngine
 
 class Unlucky(FakeEngine):
     def warm_up(self):
         raise OSError("no weights")
 
+class EndsLast(daemon.health.aio.HealthServicer):  # each Watch ends in another of the loop's last turns
+    stopped = False
+    watches = 0
+
+    async def Watch(self, request, context):
+        EndsLast.watches += 1
+        turns = EndsLast.watches
+        try:
+            await super().Watch(request, context)
+        finally:
+            while not EndsLast.stopped:
+                await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+def note_stop(record):
+    EndsLast.stopped = EndsLast.stopped or record.getMessage() == "stopped"
+    return True
+
 daemon.Daemon.stop.__defaults__ = (float(sys.argv[2]),)
+daemon.health.aio.HealthServicer = EndsLast
+daemon.log.addFilter(note_stop)
 engine = Unlucky() if sys.argv[3:] == ["unlucky"] else FakeEngine()
 log.set_up("info", "json")
-sys.exit(asyncio.run(daemon.run(Plan({"sticks": engine}, Capacity(1), [parse_address(sys.argv[1])], Gate()))))
+config = DaemonConfig({"sticks": engine}, Capacity(1), [parse_address(sys.argv[1])], Authenticator())
+sys.exit(asyncio.run(daemon.run(config)))
 """
 
 
@@ -323,6 +356,14 @@ def test_a_second_signal_ends_it_at_once(fake_process, stuck):
     assert process.returncode == -signal.SIGTERM
 
 
+def test_ctrl_c_ends_it_as_well(fake_process):
+    process = fake_process(10)
+    assert process.stdout.readline().startswith("serving")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SOON) == 0
+    assert '"stopped"' in process.stderr.read()
+
+
 def test_an_engine_that_does_not_get_warm_ends_the_daemon_with_status_1(fake_process, tmp_path):
     process = fake_process(10, "unlucky")
     stdout, stderr = process.communicate(timeout=SOON)
@@ -330,6 +371,22 @@ def test_an_engine_that_does_not_get_warm_ends_the_daemon_with_status_1(fake_pro
     assert "OSError: no weights" in stderr
     assert all(line.startswith("{") for line in stderr.splitlines())
     assert not (tmp_path / "s").exists()
+
+
+def test_a_health_watch_that_ends_in_the_last_moment_leaves_no_traceback(fake_process, tmp_path):
+    process = fake_process(10)
+    assert process.stdout.readline().startswith("serving")
+    with Caller(f"unix:{tmp_path / 's'}") as caller:
+        watches = [caller.health.Watch(health_pb2.HealthCheckRequest()) for _ in range(6)]
+        assert {next(watch).status for watch in watches} == {health_pb2.HealthCheckResponse.SERVING}
+        process.send_signal(signal.SIGTERM)
+        assert {next(watch).status for watch in watches} == {health_pb2.HealthCheckResponse.NOT_SERVING}
+        for watch in watches:
+            watch.cancel()  # as a client does that stops at the same time
+        said = process.communicate(timeout=SOON)[1]
+    assert process.returncode == 0
+    assert "Traceback" not in said
+    assert [json.loads(line)["message"] for line in said.splitlines()][-2:] == ["shutting down", "stopped"]
 
 
 # --- Refused before anything starts -----------------------------------------------------------------------------------
@@ -341,9 +398,9 @@ def test_an_engine_that_does_not_get_warm_ends_the_daemon_with_status_1(fake_pro
         (["chess"], 'unknown game "chess"; games are 2584-2x3'),
         (["2584-2x3", "chess"], 'unknown game "chess"; games are 2584-2x3'),
         (["2584-2x3", "--listen", "localhost"], '"localhost" is not an address; an address is HOST:PORT'),
-        (["2584-2x3", "--listen", "localhost:x"], 'port "x" in "localhost:x" is not a number from 0 to 65535'),
-        (["2584-2x3", "--listen", "::1:80"], '"::1:80" is ambiguous'),
-        (["2584-2x3", "--listen", "unix:"], '"unix:" has no path'),
+        (["2584-2x3", "--listen", "localhost:x"], '"localhost:x" is not an address; an address is HOST:PORT'),
+        (["2584-2x3", "--listen", "::1:80"], '"::1:80" is not an address'),
+        (["2584-2x3", "--listen", "unix:"], "'unix:' has no valid path"),
         (["2584-2x3", "--listen", "127.0.0.1:0", "--listen", ":0"], '":0" is not an address'),
         (["2584-2x3", "--listen", "0.0.0.0:0"], "0.0.0.0:0 can be reached from other machines, unencrypted; set"),
         (["2584-2x3", "--listen", "[::]:0"], "[::]:0 can be reached from other machines"),
@@ -373,12 +430,6 @@ def test_wrong_usage_has_status_2(arguments):
     result = CliRunner().invoke(main, ["serve", *arguments])
     assert result.exit_code == 2
     assert "Usage:" in result.stderr
-
-
-def test_there_are_as_many_slots_as_cores_by_default(neighbour):
-    with Caller(neighbour[0]) as caller:
-        daemon = caller.engine.Describe(engine_pb2.DescribeRequest(), timeout=SOON).daemon
-    assert daemon.slots == len(os.sched_getaffinity(0))
 
 
 def test_a_daemon_whose_lines_nobody_reads_serves_all_the_same(tmp_path):

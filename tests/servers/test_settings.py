@@ -1,12 +1,15 @@
 """Settings: one name in the file, the environment and on the command line; who goes before whom; what is refused."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
+from plyd.servers import daemon
+from plyd.servers.daemon_config import make_daemon_config
 from plyd.servers.settings import BY_NAME, BadSetting, gather
 
 
@@ -104,7 +107,7 @@ def test_paths_of_the_file_start_at_its_folder(written):
     [
         ("slot = 2", 'unknown key "slot"; did you mean "slots"?'),
         ("[tls]\nkeys = 'k'", 'unknown key "tls.keys"; did you mean "tls.key"?'),
-        ("zzzzzzzz = 1", 'unknown key "zzzzzzzz"; known are clients, connection_seconds, games,'),
+        ("zzzzzzzz = 1", 'unknown key "zzzzzzzz"; known names are clients, connection_seconds, games,'),
         ("slots = 0", "slots is 0; allowed is a whole number from 1 to 1024"),
         ("slots = 1.0", "slots is 1.0; allowed is a whole number"),
         ("slots = true", "slots is True; allowed is a whole number"),
@@ -113,7 +116,7 @@ def test_paths_of_the_file_start_at_its_folder(written):
         ("insecure = 1", "insecure is 1; allowed is true or false"),
         ("log.level = 'loud'", 'log.level is "loud"; allowed is debug or info or warning or error'),
         ("limits.move_seconds = nan", "limits.move_seconds is nan; allowed is a number"),
-        ("tls = 1", "tls is 1; it is a table, written [tls]"),
+        ("tls = 1", "tls is 1; expected a table, written [tls]"),
         ("tls.key = ''", 'tls.key is ""; allowed is FILE'),
         ("slots = ", "is not TOML"),
         ("a = " + "[" * 5000, "is not TOML"),
@@ -202,10 +205,22 @@ def test_bad_settings_are_told_by_serve(invoke):
     assert "PLYD_SLOTS: slots is 0; allowed is a whole number from 1 to 1024" in done.stderr
 
 
-def test_games_of_the_file_are_served(written, serve):
+def test_games_of_the_file_are_served(written, invoke, monkeypatch, keep_loggers):
+    configs = []
+
+    async def run(config, **_):
+        configs.append(config)
+        return 0
+
+    monkeypatch.setattr(daemon, "run", run)
     file = written('games = ["2584-2x3"]\nlisten = ["127.0.0.1:0"]\nlog.level = "error"')
-    process = serve("--config", str(file), games=())
-    assert process.addresses()[0].startswith("127.0.0.1:")
+    assert invoke("serve", "--config", file).exit_code == 0
+    assert [(*config.engines, *map(str, config.addresses)) for config in configs] == [("2584-2x3", "127.0.0.1:0")]
+
+
+def test_there_are_as_many_slots_as_cores_by_default():
+    config = make_daemon_config(gather({"games": ("2584-2x3",)}, {}, None))
+    assert config.capacity.slots == len(os.sched_getaffinity(0))
 
 
 def test_every_setting_is_explained():

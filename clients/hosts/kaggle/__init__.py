@@ -1,0 +1,1 @@
+"""`connectx`: an agent for Kaggle's ConnectX."""

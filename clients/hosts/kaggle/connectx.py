@@ -1,14 +1,14 @@
-"""Kaggle's ConnectX, played by plyd: give the path of this file to a Kaggle environment.
+"""An agent for Kaggle's ConnectX: give the path of this file to a Kaggle environment.
 
     from kaggle_environments import make
     from plyd.clients.hosts.kaggle import connectx
     make("connectx").run([connectx.__file__, "negamax"])
 
-The daemon that PLYD_CONNECT4 names (HOST:PORT or unix:PATH) is asked, or else the one that `plyd up` runs; if nobody
-answers there, a private daemon is started at the first move and kept as long as this process.
+It uses the daemon at PLYD_CONNECT4 (HOST:PORT, unix:PATH or tls:HOST:PORT). Default: the daemon of `plyd up`. If none
+answers, a private daemon is started at the first move and runs as long as this process.
 
-A game is one Play stream, so that the engine keeps what it learned. Kaggle runs this file as a script without a name
-and takes the last callable in it: `agent`.
+A game is one Play stream, so that the engine's tree is kept from move to move. Kaggle executes this file as a script
+and uses the last callable in it: `agent`.
 """
 
 import atexit
@@ -20,18 +20,18 @@ from collections.abc import Sequence
 from threading import Timer
 from typing import Any
 
+from plyd.clients.library.channel import UP_ADDRESSES
 from plyd.clients.library.client import EngineClient, Game
-from plyd.clients.library.embedded import PrivateDaemon
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import DaemonFault, InvalidRequest, PlydError, TimedOut, Unavailable
 
 GAME = "connect4"
-ADDRESS = "127.0.0.1:25843"  # where `plyd up` puts it
-CELLS = ".xo"  # of an empty cell, of mark 1, of mark 2
+CELLS = ".xo"  # an empty cell, mark 1, mark 2
 IN_A_ROW, SMALLEST, LARGEST = 4, 4, 16
-FIRST_SECONDS = 2.0  # for a daemon to say that it is there
-AGAIN_SECONDS = 1.0  # for one that was there to come back
-MARGIN, LEAST_MARGIN_SECONDS = 0.15, 0.3  # of a move's time, for everything but thinking
-LEAST_SECONDS = 0.05  # to think, however late it is
+FIRST_SECONDS = 2.0  # to reach a daemon for the first time
+AGAIN_SECONDS = 1.0  # to wait for a daemon that was lost
+MARGIN, LEAST_MARGIN_SECONDS = 0.15, 0.3  # share of a move's time that is not given to the search
+LEAST_SECONDS = 0.05  # least time of a search
 
 
 def check(configuration: Any) -> None:
@@ -44,19 +44,19 @@ def check(configuration: Any) -> None:
 
 
 def thinking_seconds(configuration: Any, spent_seconds: float) -> float:
-    """How long the engine may think about a move of which so much has been spent."""
+    """The time limit of a search, when part of the move's time is already spent."""
     whole: float = configuration.actTimeout
     return max(LEAST_SECONDS, whole - max(MARGIN * whole, LEAST_MARGIN_SECONDS) - spent_seconds)
 
 
 def position_text(board: Sequence[int], columns: int) -> str:
-    """The board as the engine reads it: its rows from the top."""
+    """The board in the engine's notation: its rows from the top."""
     cells = "".join(CELLS[cell] for cell in board)
     return "/".join(cells[i : i + columns] for i in range(0, len(cells), columns))
 
 
 def moves_between(before: Sequence[int], after: Sequence[int], mark: int, columns: int) -> list[str] | None:
-    """Our move and the opponent's that lead from one board to the next; None if no two such moves do."""
+    """Our move and the opponent's that lead from one board to the next; None if there are no such moves."""
     if len(before) != len(after):
         return None
     new = [cell for cell in range(len(after)) if before[cell] != after[cell]]
@@ -69,12 +69,12 @@ def moves_between(before: Sequence[int], after: Sequence[int], mark: int, column
 
 
 def nearest_to_centre(board: Sequence[int], columns: int) -> int:
-    """The column with room that is nearest to the middle."""
+    """The column nearest to the centre that is not full."""
     return min((c for c in range(columns) if not board[c]), key=lambda column: abs(2 * column + 1 - columns))
 
 
-class Table:
-    """The daemon, and the game that is played with it."""
+class KaggleSession:
+    """The daemon, and the game played with it."""
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
@@ -84,20 +84,20 @@ class Table:
         atexit.register(self._stack.close)
 
     def client(self) -> EngineClient:
-        """A client of the daemon, which is looked for, or started, the first time."""
+        """A client of the daemon, which the first call finds or starts."""
         if self._client is None:
-            target = os.environ.get("PLYD_CONNECT4") or ADDRESS
+            target = os.environ.get("PLYD_CONNECT4") or UP_ADDRESSES[GAME]
             try:
                 with EngineClient(target, GAME, timeout=FIRST_SECONDS, retry_seconds=0) as client:
                     client.describe()
             except (Unavailable, TimedOut) as error:
                 print(f"{error}; starting a private daemon", file=sys.stderr)
-                target = self._stack.enter_context(PrivateDaemon(GAME)).target
+                target = self._stack.enter_context(EmbeddedDaemon(GAME)).target
             self._client = self._stack.enter_context(EngineClient(target, GAME, retry_seconds=AGAIN_SECONDS))
         return self._client
 
     def follow(self, board: Sequence[int], mark: int, columns: int) -> Game:
-        """The game with this board reached: the one that goes on, if two moves lead here, or else a new one."""
+        """The game at this board: the current one if two moves lead here, otherwise a new one."""
         moves = moves_between(self._board, board, mark, columns) if self._game else None
         if self._game and moves:
             with contextlib.suppress(InvalidRequest, Unavailable):
@@ -111,29 +111,29 @@ class Table:
         return self._game
 
     def hang_up(self) -> None:
-        """End the game, if one goes on; any thread may call this, and whoever waits for a reply gets Cancelled."""
+        """End the current game. Any thread may call this; a thread that waits for a reply gets Cancelled."""
         if self._game:
             self._game.close()
 
     def leave(self) -> None:
-        """End the game, and look for a daemon again before the next."""
+        """End the game, and find the daemon again before the next."""
         self.hang_up()
         self._game = self._client = None
 
 
-TABLE = Table()
+SESSION = KaggleSession()
 
 
 def best_column(observation: Any, configuration: Any, began: float) -> int:
     """The engine's move; PlydError if there is none in time."""
-    patience = Timer(configuration.actTimeout + observation.remainingOverageTime / 2, TABLE.hang_up)
-    patience.daemon = True
-    patience.start()
+    watchdog = Timer(configuration.actTimeout + observation.remainingOverageTime / 2, SESSION.hang_up)
+    watchdog.daemon = True
+    watchdog.start()
     try:
-        game = TABLE.follow(observation.board, observation.mark, configuration.columns)
+        game = SESSION.follow(observation.board, observation.mark, configuration.columns)
         move = game.best(seconds=thinking_seconds(configuration, time.monotonic() - began)).move
     finally:
-        patience.cancel()
+        watchdog.cancel()
     if not move:
         raise DaemonFault(f"no move at {position_text(observation.board, configuration.columns)!r}")
     return int(move) - 1
@@ -143,10 +143,10 @@ def agent(observation: Any, configuration: Any) -> int:
     """The column to play, counted from 0."""
     began = time.monotonic()
     check(configuration)
-    client = TABLE.client()  # what is wrong from the start is an error
+    client = SESSION.client()  # an error at the start is fatal
     try:
         return best_column(observation, configuration, began)
-    except PlydError as error:  # what goes wrong later costs strength, not the game
+    except PlydError as error:  # a later one costs strength, not the game
         print(f"{client.settings.target}: {error}; playing without the engine", file=sys.stderr)
-        TABLE.leave()
+        SESSION.leave()
         return nearest_to_centre(observation.board, configuration.columns)

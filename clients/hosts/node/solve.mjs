@@ -8,7 +8,7 @@ const [first = "", ...rest] = process.argv.slice(2);
 const [address, positions] = first.includes(":") ? [first, rest] : ["127.0.0.1:25840", [first, ...rest]];
 const game = "2584-2x3";
 
-const protos = fileURLToPath(new URL("../../proto", import.meta.url));
+const protos = fileURLToPath(new URL("../../../proto", import.meta.url));
 const schema = loadSync("plyd/v1/engine.proto", { includeDirs: [protos], enums: String, longs: Number, oneofs: true });
 const { EngineService } = grpc.loadPackageDefinition(schema).plyd.v1;
 const engine = new EngineService(address, grpc.credentials.createInsecure());

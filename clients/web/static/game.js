@@ -1,20 +1,20 @@
-// One game: its start, all of its moves, and where in it we are. Holds no rules: what a position is, the bridge says.
+// One game: its start, all of its moves, and the ply that is shown. It has no rules: positions come from the bridge.
 
-const CHUNK = 1000; // moves that the bridge is shown at once
-const KEPT_STATES = 64;
+const CHUNK = 1000; // moves sent to the bridge in one request
+const MAX_STATES = 64; // kept in memory
 
 export class Game {
   constructor(socket, { game, variant = "", start = "", moves = [], points = 0 }) {
     Object.assign(this, { socket, game, variant, start, moves: [...moves], basePoints: points });
     this.ply = 0;
-    this.marks = []; // by ply: { text, points } of positions that were seen
-    this.values = []; // by ply: what an engine thought
+    this.marks = []; // by ply: { text, points } of positions that were loaded
+    this.values = []; // by ply: the engine's value
     this.states = new Map();
     this.firstSide = "one";
     this.hasChance = false;
   }
 
-  // Begin: have chance make its opening moves, or show the last move of a record.
+  // Loads the start, then lets chance make its opening moves, or goes to the last move of a record.
   async begin() {
     const { game, variant, start } = this;
     const first = await this.socket.apply({ game, variant, start });
@@ -23,7 +23,7 @@ export class Game {
     this.firstSide = first.toMove;
     this.hasChance = first.legal.some((each) => each.probability !== undefined) || first.text.startsWith("b ") || first.text.startsWith("a ");
     this.remember(0, first, this.basePoints);
-    const isEmpty = this.hasChance && first.cells.every((cell) => !cell); // then chance begins, whoever drops later
+    const isEmpty = this.hasChance && first.cells.every((cell) => !cell); // then chance drops the first tiles, whoever drops later
     if (isEmpty && !this.moves.length) await this.advance([], true);
     else await this.go(this.moves.length);
     this.firstPly = isEmpty ? Math.min(2, this.moves.length) : 0;
@@ -33,7 +33,8 @@ export class Game {
     this.marks[ply] = { text: state.text, points };
     this.states.delete(ply);
     this.states.set(ply, state);
-    if (this.states.size > KEPT_STATES) this.states.delete(this.states.keys().next().value);
+    const oldest = [...this.states.keys()].find((each) => each !== this.ply);
+    if (this.states.size > MAX_STATES) this.states.delete(oldest);
   }
 
   get state() {
@@ -44,7 +45,7 @@ export class Game {
     return this.marks[this.ply].points;
   }
 
-  // A position as the bridge takes it: the moves of a game for two, the board itself in a game with chance.
+  // A position for the bridge: start and moves in a game for two, the board itself in a game with chance.
   position(ply = this.ply) {
     const { game, variant } = this;
     if (this.hasChance) return { game, variant, start: this.marks[ply].text, moves: [] };
@@ -57,17 +58,15 @@ export class Game {
     return (ply % 2 === 0) === (this.firstSide === "one") ? "one" : "two";
   }
 
-  // Play moves here, and chance's after them if told so. Other moves that came after are forgotten.
+  // Plays moves here, then a move of chance if asked for; resolves to the moves made. Different later moves are dropped.
   async advance(moves, chance = false) {
     const ply = this.ply;
     const position = this.position(ply);
-    this.wish = null;
     const state = await this.socket.apply(position, moves, chance);
     const made = state.position.moves.slice(position.moves.length);
     const isSame = made.every((move, i) => this.moves[ply + i] === move) && ply + made.length <= this.moves.length;
     if (!isSame) {
-      this.moves.length = ply;
-      this.moves.push(...made);
+      this.moves = [...this.moves.slice(0, ply), ...made];
       this.marks.length = Math.min(this.marks.length, ply + 1);
       this.values.length = Math.min(this.values.length, ply + 1);
       for (const each of [...this.states.keys()]) if (each > ply) this.states.delete(each);
@@ -77,24 +76,37 @@ export class Game {
     return made;
   }
 
+  // Shows another ply.
   async go(ply) {
-    ply = Math.max(0, Math.min(ply, this.moves.length));
-    const wish = (this.wish = {}); // what is asked for later counts
+    this.ply = await this.load(ply);
+  }
+
+  // Loads the state at a ply, or at the nearest ply that the game has; resolves to that ply.
+  async load(wanted) {
+    const { moves } = this;
+    const ply = Math.max(0, Math.min(wanted, moves.length));
+    if (this.states.has(ply)) return ply;
     let from = ply;
-    while (!this.marks[from]) from--;
-    if (this.states.has(ply)) {
-      // nothing to ask
-    } else if (!this.hasChance) {
-      this.remember(ply, await this.socket.apply(this.position(ply)), 0);
-    } else {
-      do {
-        const to = Math.min(ply, from + CHUNK);
-        const state = await this.socket.apply(this.position(from), this.moves.slice(from, to));
-        this.remember(to, state, this.marks[from].points + state.points);
-        from = to;
-      } while (from < ply);
+    while (this.hasChance && !this.marks[from]) from--;
+    do {
+      const to = Math.min(ply, from + CHUNK);
+      const state = await this.socket.apply(this.position(from), moves.slice(from, to));
+      if (this.moves !== moves) return this.ply; // another move was made meanwhile
+      this.remember(to, state, this.hasChance ? this.marks[from].points + state.points : 0);
+      from = to;
+    } while (from < ply);
+    return ply;
+  }
+
+  // A tile for a drop here, drawn with the probabilities that the rules give.
+  randomTile() {
+    let left = Math.random();
+    const { legal } = this.state;
+    for (const each of legal) {
+      left -= each.probability ?? 0;
+      if (left <= 0) return each.move.split("@")[0];
     }
-    if (this.wish === wish) this.ply = ply;
+    return legal[0].move.split("@")[0];
   }
 
   // The nearest ply before or after here at which one of these sides decides; the end if there is none.
@@ -106,15 +118,15 @@ export class Game {
   }
 
   link() {
-    const words = new URLSearchParams({ game: this.game, variant: this.variant });
+    const fields = new URLSearchParams({ game: this.game, variant: this.variant });
     if (this.hasChance) {
-      words.set("start", this.state.text);
-      if (this.points) words.set("points", this.points);
+      fields.set("start", this.state.text);
+      if (this.points) fields.set("points", this.points);
     } else {
-      words.set("start", this.start);
-      if (this.ply) words.set("moves", this.moves.slice(0, this.ply).join("."));
+      fields.set("start", this.start);
+      if (this.ply) fields.set("moves", this.moves.slice(0, this.ply).join("."));
     }
-    return `#${words}`;
+    return `#${fields}`;
   }
 
   record(players) {
@@ -125,16 +137,17 @@ export class Game {
   }
 }
 
-export function fromLink(hash) {
-  const words = new URLSearchParams(hash.replace(/^#/, ""));
-  const game = words.get("game");
+// The record in a link made by link(), or written by hand; null if there is none.
+export function parseLink(hash) {
+  const fields = new URLSearchParams(hash.replace(/^#/, ""));
+  const game = fields.get("game");
   if (!game) return null;
-  const points = Number(words.get("points"));
-  const moves = words.get("moves");
+  const points = Number(fields.get("points"));
+  const moves = fields.get("moves");
   return {
     game,
-    variant: words.get("variant") ?? "",
-    start: words.get("start") ?? "",
+    variant: fields.get("variant") ?? "",
+    start: fields.get("start") ?? "",
     moves: moves?.split(/[.,\s]+/).filter(Boolean) ?? [],
     points: Number.isFinite(points) ? points : 0,
   };

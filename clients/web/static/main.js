@@ -1,29 +1,17 @@
 // Starts the page.
 
-import { App } from "./app.js";
+import { Controller } from "./controller.js";
+import { loadTheme, saveTheme } from "./storage.js";
 
-const theme = document.getElementById("theme");
+const root = document.documentElement;
 
-function wear(name) {
-  if (name) document.documentElement.dataset.theme = name;
-  else delete document.documentElement.dataset.theme;
-}
-
-try {
-  wear(localStorage.getItem("plyd theme") ?? "");
-} catch {
-  // a browser that keeps nothing
-}
-theme.onclick = () => {
+const saved = loadTheme();
+if (saved) root.dataset.theme = saved;
+document.getElementById("theme").onclick = () => {
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const now = document.documentElement.dataset.theme ?? (isDark ? "dark" : "light");
-  const next = now === "dark" ? "light" : "dark";
-  wear(next);
-  try {
-    localStorage.setItem("plyd theme", next);
-  } catch {
-    // as above
-  }
+  const now = root.dataset.theme ?? (isDark ? "dark" : "light");
+  root.dataset.theme = now === "dark" ? "light" : "dark";
+  saveTheme(root.dataset.theme);
 };
 
-window.plyd = new App();
+window.plyd = new Controller();

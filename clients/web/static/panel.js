@@ -1,13 +1,13 @@
 // Beside the board: the value bar, the engine's lines of play, its speed, and the history of values.
 
-import { el, percent, points, score, share, short } from "./words.js";
+import { byId, el, svg } from "./dom.js";
+import { percent, points, scoreText, share, short } from "./text.js";
 
-const byId = (id) => document.getElementById(id);
 const WIDTH = 320, HEIGHT = 110;
-const MOST_LINES = 8;
+const MAX_LINES = 8;
 
-// The value of a position as the graph and the bar have it: player one's share, or points in all.
-export function valueOf(report, pointsSoFar) {
+// The value of a position in the graph and the bar: player one's share, or the points in all; null if unknown.
+export function reportValue(report, pointsSoFar) {
   const mine = share(report.score);
   if (mine !== null) return mine;
   return report.score.kind === "points" ? pointsSoFar + report.score.value : null;
@@ -16,7 +16,7 @@ export function valueOf(report, pointsSoFar) {
 export function showReport(report, pointsSoFar, names) {
   const { kind, side } = report.score;
   const who = kind === "points" ? "" : `${names[side] ?? ""} `;
-  byId("score").textContent = kind === "points" ? `${score(report.score)} to come${report.score.exact ? ", exactly" : ""}` : who + score(report.score);
+  byId("score").textContent = kind === "points" ? `${scoreText(report.score)} to come${report.score.exact ? ", exactly" : ""}` : who + scoreText(report.score);
   const speed = report.ms > 1 ? (report.nodes / report.ms) * 1000 : 0;
   const facts = [report.depth ? `depth ${report.depth}` : "", report.nodes ? `${short(report.nodes)} nodes` : "", speed ? `${short(speed)}/s` : "", report.ms >= 1 ? `${(report.ms / 1000).toFixed(1)} s` : ""];
   byId("facts").textContent = facts.filter(Boolean).join(" · ");
@@ -24,10 +24,10 @@ export function showReport(report, pointsSoFar, names) {
   const hasOdds = report.lines.some((line) => line.probability !== undefined);
   byId("lines").classList.toggle("bare", !hasVisits && !hasOdds && report.lines.every((line) => !line.depth && line.moves.length < 2));
   byId("lines-how").textContent = hasVisits ? "Visits" : hasOdds ? "Chance" : "Depth";
-  const rows = report.lines.slice(0, MOST_LINES).map((line) => {
+  const rows = report.lines.slice(0, MAX_LINES).map((line) => {
     const how = hasVisits ? short(line.visits ?? 0) : hasOdds ? percent(line.probability ?? 0) : line.depth ?? "";
     return el("tr", { class: line.moves[0] === report.move ? "best" : undefined },
-      el("th", { scope: "row" }, line.moves[0]), el("td", {}, score(line.score, true)), el("td", {}, String(how)), el("td", { class: "then", title: line.moves.slice(1).join(" ") || undefined }, line.moves.slice(1, 9).join(" ")));
+      el("th", { scope: "row" }, line.moves[0]), el("td", {}, scoreText(line.score, true)), el("td", {}, String(how)), el("td", { class: "then", title: line.moves.slice(1).join(" ") || undefined }, line.moves.slice(1, 9).join(" ")));
   });
   byId("lines").tBodies[0].replaceChildren(...rows);
   showBar(report, pointsSoFar, names);
@@ -46,7 +46,7 @@ function showBar(report, pointsSoFar, names) {
   bar.setAttribute("aria-valuetext", mine === null ? `${points(pointsSoFar)} points so far, ${text} expected` : `${names.one} ${text}`);
 }
 
-// Before anything is known: neither side is ahead, no points are expected.
+// Clears the report and the bar: neither side is ahead, no points are expected.
 export function clearReport(isShare) {
   byId("score").textContent = "–";
   byId("facts").textContent = "";
@@ -59,7 +59,7 @@ export function clearReport(isShare) {
   bar.removeAttribute("aria-valuenow");
 }
 
-// The values that are known, with their plies; of a long game no more than can be seen.
+// The known values with their plies; of a long game only as many as the graph can show.
 function knownValues(values) {
   const step = Math.max(1, Math.floor(values.length / WIDTH));
   const known = [];
@@ -95,14 +95,8 @@ export function showGraph(values, plies, ply, isShare, go) {
     go(Math.round(((event.clientX - box.left) / box.width) * span));
   };
   const latest = known.at(-1)?.[1];
-  const told = latest === undefined ? "none yet" : isShare ? percent(latest) : points(latest);
-  graph.setAttribute("aria-label", `Value by move, ${known.length} values; latest ${told}`);
-}
-
-function svg(tag, attributes) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
+  const latestText = latest === undefined ? "none yet" : isShare ? percent(latest) : points(latest);
+  graph.setAttribute("aria-label", `Value by move, ${known.length} values; latest ${latestText}`);
 }
 
 // The moves of a game for two, each a button that goes there.

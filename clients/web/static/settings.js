@@ -1,12 +1,14 @@
-// What a person chooses: who plays, how strongly, on which board. Kept for each game in this browser.
+// What a person chooses for each game: who plays, how strongly, on which board; and the forms for it.
 
-import { el } from "./words.js";
+import { el } from "./dom.js";
 
 const TIMES = (list) => list.map((seconds) => [`${seconds < 1 ? `${seconds * 1000} ms` : `${seconds} s`} a move`, { seconds }]);
 const STONE_LEVELS = [["Beginner", { nodes: 10 }], ["Easy", { nodes: 100 }], ["Fair", { nodes: 1000 }], ...TIMES([0.1, 0.5, 1, 3, 10, 30])];
 const TILE_LEVELS = [["At a glance", { depth: 1 }], ["2 moves deep", { depth: 2 }], ...TIMES([0.01, 0.05, 0.2, 1, 5])];
 const SAME = "the same";
-const DEFAULTS = { stones: "1 s a move", tiles: "50 ms a move" };
+const DEFAULT_LEVELS = { stones: "1 s a move", tiles: "50 ms a move" };
+const LINES = { gomoku: 8, connect4: 16 };
+const NAMES = { gomoku: { one: "Black", two: "White" }, connect4: { one: "Red", two: "Yellow" } };
 const PLAYERS = { you: "You", engine: "Engine" };
 const DROPPERS = { chance: "Chance", evil: "Evil engine", you: "You" };
 
@@ -18,29 +20,47 @@ export function levels(card) {
   return isTiles(card) ? TILE_LEVELS : STONE_LEVELS;
 }
 
-// The limits of a side's searches; the second side may have its own.
+// The limits of a side's searches; the second side may have a strength of its own.
 export function limits(card, settings, side = "one") {
   const list = levels(card);
   const name = side === "two" && settings.levelTwo !== SAME ? settings.levelTwo : settings.level;
   return (list.find((each) => each[0] === name) ?? list.find((each) => each[0] === settings.level) ?? list[0])[1];
 }
 
-export function load(card) {
-  const kind = isTiles(card) ? "tiles" : "stones";
-  const start = { one: "you", two: "engine", environment: "chance", level: DEFAULTS[kind], levelTwo: SAME, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
-  try {
-    return { ...start, ...JSON.parse(localStorage.getItem(`plyd ${card.game}`) ?? "{}") };
-  } catch {
-    return start;
-  }
+export function defaultSettings(card) {
+  const level = DEFAULT_LEVELS[isTiles(card) ? "tiles" : "stones"];
+  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
 }
 
-export function save(card, settings) {
-  try {
-    localStorage.setItem(`plyd ${card.game}`, JSON.stringify(settings));
-  } catch {
-    // a browser that keeps nothing
-  }
+// The engine's options for a search; the search of a game against the evil environment expects its drops.
+export function engineOptions(card, settings) {
+  const isEvil = isTiles(card) && settings.environment === "evil" && card.capabilities.includes("environment");
+  return { ...settings.options, ...(isEvil ? { environment: "evil" } : {}) };
+}
+
+// Lines of play that a search is asked for: one for each move where moves are few.
+export function lineCount(card) {
+  return LINES[card.game] ?? 4;
+}
+
+export function sideNames(card) {
+  return NAMES[card?.game] ?? { one: "Player", two: "Player two" };
+}
+
+// Who decides now: you, engine, chance, evil, dropper (you, as the environment), or nobody.
+export function moverOf(game, card, settings) {
+  const side = game?.state.toMove;
+  if (!side) return "nobody";
+  if (side !== "environment") return settings[side];
+  const dropper = settings.environment;
+  if (dropper === "evil" && !card.capabilities.includes("environment")) return "chance";
+  return dropper === "you" ? "dropper" : dropper;
+}
+
+// The sides that a person plays.
+export function yourSides(card, settings) {
+  const sides = isTiles(card) ? ["one", "environment"] : ["one", "two"];
+  return sides.filter((side) => settings[side] === "you");
 }
 
 function choice(label, choices, value, onchange) {
@@ -56,7 +76,8 @@ function field(label, attributes, onchange) {
   return [el("label", { for: id }, label), input];
 }
 
-export function playersForm(card, settings, names, changed) {
+export function playersForm(card, settings, changed) {
+  const names = sideNames(card);
   const set = (name) => (value) => changed({ [name]: value });
   const levelNames = Object.fromEntries(levels(card).map(([name]) => [name, name]));
   const parts = [];
@@ -107,7 +128,7 @@ export function setupForm(card, settings, changed) {
   return parts;
 }
 
-// The start of a new game in its notation, by what was chosen.
+// The start of a new game in its notation, as chosen in the form.
 export function startText(card, settings) {
   if (card.game === "gomoku") return settings.rows ? `${settings.rows}x${settings.rows}` : "";
   if (card.game !== "connect4") return "";

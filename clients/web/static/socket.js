@@ -1,17 +1,20 @@
-// The socket to the bridge: requests with answers, searches with reports; opens itself again when it is lost.
+// The socket to the bridge: requests with answers, searches with reports. It connects again when it is lost.
 
-const FIRST_DELAY = 200, LONGEST_DELAY = 4000;
+const FIRST_DELAY = 200, MAX_DELAY = 4000; // milliseconds before the next try
+const MAX_PENDING = 8; // `apply` requests sent at once; the bridge allows a page 16 requests of all kinds
 
 export class Lost extends Error {}
 
 export class Socket {
-  // hears: { games(list, isComplete), open(), lost() }
-  constructor(hears) {
-    this.hears = hears;
-    this.waiting = new Map(); // id -> { report, queue, resolve, reject }
+  // listener: { games(list, isComplete), open(), lost() }
+  constructor(listener) {
+    this.listener = listener;
+    this.waiting = new Map(); // id -> { verb, fields, isSent, report, queue, resolve, reject }
     this.lastId = 0;
     this.delay = FIRST_DELAY;
     this.isOpen = false;
+    this.games = new Set(); // games that this bridge knows
+    this.isComplete = false;
     this.connect();
   }
 
@@ -20,54 +23,91 @@ export class Socket {
     this.socket = new WebSocket(`${scheme}//${location.host}/socket`);
     this.socket.onopen = () => {
       this.isOpen = true;
-      this.hears.open();
+      this.listener.open();
     };
-    this.socket.onmessage = (event) => this.take(JSON.parse(event.data));
+    this.socket.onmessage = (event) => this.receive(JSON.parse(event.data));
     this.socket.onclose = () => this.closed();
   }
 
+  // Searches are rejected when the connection is lost; `apply` requests wait and are sent again.
   closed() {
     const wasOpen = this.isOpen;
-    this.isOpen = false;
-    const waiting = [...this.waiting.values()];
-    this.waiting.clear();
-    for (const each of waiting) each.reject(new Lost("the connection was lost"));
-    if (wasOpen) this.hears.lost();
-    setTimeout(() => this.connect(), this.delay);
-    this.delay = Math.min(this.delay * 2, LONGEST_DELAY);
-  }
-
-  take(words) {
-    if (words.games) {
-      this.delay = FIRST_DELAY; // it is a bridge that has room for us
-      return this.hears.games(words.games, words.isComplete);
+    this.isOpen = this.isComplete = false;
+    this.games.clear();
+    for (const [id, request] of [...this.waiting]) {
+      request.isSent = false;
+      if (request.verb === "apply") continue;
+      this.waiting.delete(id);
+      request.reject(new Lost("the connection was lost"));
     }
-    const asked = this.waiting.get(words.id);
-    if (!asked) return;
-    if (words.queue !== undefined) return asked.queue?.(words.queue);
-    if (words.report && !words.report.final) return asked.report?.(words.report);
-    this.waiting.delete(words.id);
-    if (words.error) asked.reject(Object.assign(new Error(words.error.message), words.error));
-    else asked.resolve(words.state ?? words.report ?? null);
+    if (wasOpen) this.listener.lost();
+    setTimeout(() => this.connect(), this.delay);
+    this.delay = Math.min(this.delay * 2, MAX_DELAY);
   }
 
-  ask(verb, fields = {}, hears = {}) {
-    if (!this.isOpen) return Promise.reject(new Lost("not connected"));
-    const id = ++this.lastId;
+  receive(message) {
+    if (message.games) {
+      this.delay = FIRST_DELAY; // the bridge has accepted us
+      this.games = new Set(message.games.map((card) => card.game));
+      this.isComplete = message.isComplete;
+      this.sendWaiting();
+      this.listener.games(message.games, message.isComplete);
+      return;
+    }
+    const request = this.waiting.get(message.id);
+    if (!request) return;
+    if (message.queue !== undefined) request.queue?.(message.queue);
+    else if (message.report && !message.report.final) request.report?.(message.report);
+    else this.answer(request, message);
+  }
+
+  answer(request, message) {
+    this.waiting.delete(message.id);
+    if (message.error) request.reject(Object.assign(new Error(message.error.message), message.error));
+    else request.resolve(message.state ?? message.report ?? null);
+    this.sendWaiting();
+  }
+
+  ask(verb, fields = {}, on = {}) {
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { ...hears, resolve, reject });
-      this.socket.send(JSON.stringify({ id, do: verb, ...fields }));
+      if (!this.isOpen && verb !== "apply") {
+        reject(new Lost("not connected"));
+        return;
+      }
+      const id = ++this.lastId;
+      this.waiting.set(id, { verb, fields, isSent: false, ...on, resolve, reject });
+      if (verb === "apply") this.sendWaiting();
+      else this.send(id);
     });
   }
 
-  // The state after moves; `chance` lets tiles drop.
+  send(id) {
+    const request = this.waiting.get(id);
+    request.isSent = true;
+    this.socket.send(JSON.stringify({ id, do: request.verb, ...request.fields }));
+  }
+
+  // Sends `apply` requests that wait, oldest first, as far as the bridge is there and knows their games.
+  sendWaiting() {
+    if (!this.isOpen) return;
+    const requests = [...this.waiting].filter(([, request]) => request.verb === "apply");
+    let room = MAX_PENDING - requests.filter(([, request]) => request.isSent).length;
+    for (const [id, { isSent, fields }] of requests) {
+      const isKnown = this.isComplete || this.games.has(fields.position.game);
+      if (isSent || !isKnown || room <= 0) continue;
+      this.send(id);
+      room--;
+    }
+  }
+
+  // The state after moves; `chance` adds a move of chance. Waits for the bridge while that is away.
   apply(position, moves = [], chance = false) {
     return this.ask("apply", { position, moves, chance });
   }
 
-  // The final report of a search, null if it was ended before it began. `hears` gets reports and places in the queue.
-  think(position, limits, hears) {
-    return this.ask("think", { position, ...limits }, hears);
+  // The final report of a search, null if it ended before it began. `on` gets reports and places in the queue.
+  think(position, limits, on) {
+    return this.ask("think", { position, ...limits }, on);
   }
 
   stop() {

@@ -1,16 +1,17 @@
-// A board of stones: Connect Four and Gomoku. A grid of buttons, so that keyboards and screen readers find their way.
+// A board of stones: Connect Four and Gomoku. It is a grid of buttons, so that keyboards and screen readers can use it.
 
-import { el, percent, short } from "./words.js";
+import { el } from "./dom.js";
+import { percent, short } from "./text.js";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const NAMES = { gomoku: { x: "black", o: "white" }, connect4: { x: "red", o: "yellow" } };
 const CANDIDATES = { gomoku: 8, connect4: 16 };
 
 export class StoneBoard {
-  // plays: { move(text) }
-  constructor(root, plays, game) {
+  // actions: { move(text) }
+  constructor(root, actions, game) {
     this.root = root;
-    this.plays = plays;
+    this.actions = actions;
     this.game = game;
     this.candidates = CANDIDATES[game] ?? 8;
     this.names = NAMES[game] ?? { x: "first", o: "second" };
@@ -43,7 +44,7 @@ export class StoneBoard {
     this.root.className = "stones";
     this.root.replaceChildren(frame);
     this.focus = Math.floor(rows / 2) * columns + Math.floor(columns / 2);
-    this.turn();
+    this.applyFlip();
   }
 
   labels(where) {
@@ -77,7 +78,7 @@ export class StoneBoard {
     const won = ["one", "two"].includes(state.outcome) ? new Set(this.longestLine(state)) : new Set();
     this.cells.forEach((button, cell) => {
       const value = state.cells[cell];
-      if (before[cell] !== value || !button.firstChild) this.dress(button, cell, value, isStep && cell === last);
+      if (before[cell] !== value || !button.firstChild) this.drawStone(button, cell, value, isStep && cell === last);
       button.classList.toggle("last", cell === last);
       button.classList.toggle("won", won.has(cell));
       button.classList.toggle("open", isYours && this.target(cell) !== undefined);
@@ -91,7 +92,7 @@ export class StoneBoard {
     this.setFocus(this.focus);
   }
 
-  dress(button, cell, value, isNew) {
+  drawStone(button, cell, value, isNew) {
     button.replaceChildren(el("span", { class: "stone" }), el("span", { class: "mark" }));
     button.dataset.stone = value || "";
     button.classList.toggle("fresh", isNew);
@@ -107,7 +108,7 @@ export class StoneBoard {
     return state.cells.findIndex((value, cell) => cell % this.columns === column && value && value !== "#");
   }
 
-  // The cell where a click on a cell puts a stone: in Connect Four wherever the column's next stone rests.
+  // The cell where a click on a cell puts a stone: in Connect Four, where the column's next stone rests.
   target(cell) {
     if (this.game !== "connect4") return this.moveAt.has(cell) ? cell : undefined;
     return [...this.moveAt.keys()].find((each) => each % this.columns === cell % this.columns);
@@ -115,15 +116,15 @@ export class StoneBoard {
 
   click(cell) {
     const target = this.target(cell);
-    if (target !== undefined) this.plays.move(this.moveAt.get(target));
+    if (target !== undefined) this.actions.move(this.moveAt.get(target));
   }
 
   hover(cell, isOver) {
     const target = this.target(cell);
-    this.cells.forEach((button, each) => button.classList.toggle("ghost", isOver && each === target && button.classList.contains("open")));
+    for (const [each, button] of this.cells.entries()) button.classList.toggle("ghost", isOver && each === target && button.classList.contains("open"));
   }
 
-  // The longest line of one colour through any stone: the winner's, when somebody has won.
+  // The longest line of the winner's stones.
   longestLine(state) {
     const { rows, columns, cells } = state;
     const stone = state.outcome === "one" ? "x" : "o";
@@ -144,7 +145,7 @@ export class StoneBoard {
     return best;
   }
 
-  // Candidates of a report on the board: value, visits, the best one marked; null takes them away.
+  // Draws a report's candidate moves on the board: value, visits, the best one marked; null removes them.
   advise(report) {
     if (!this.cells) return;
     for (const cell of this.hinted.splice(0)) {
@@ -158,7 +159,7 @@ export class StoneBoard {
       const cell = this.cellOf.get(line.moves[0]);
       if (cell === undefined) continue;
       const isBest = line.moves[0] === report.move;
-      if (!isBest && this.game !== "connect4" && line.visits !== undefined && line.visits < total / 200) continue; // columns are few
+      if (!isBest && this.game !== "connect4" && line.visits !== undefined && line.visits < total / 200) continue; // all columns are shown: they are few
       const mark = this.cells[cell].querySelector(".mark");
       mark.className = isBest ? "mark hint best" : "mark hint";
       mark.style.setProperty("--weight", line.visits === undefined ? 0.6 : Math.sqrt(line.visits / total).toFixed(2));
@@ -171,10 +172,10 @@ export class StoneBoard {
 
   flip() {
     this.isFlipped = !this.isFlipped;
-    this.turn();
+    this.applyFlip();
   }
 
-  turn() {
+  applyFlip() {
     this.frame?.classList.toggle("flipped", this.isFlipped);
   }
 

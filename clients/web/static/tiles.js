@@ -1,16 +1,17 @@
-// The board of a tile game: tiles that slide and merge as a person sees them, four buttons to slide them, and cells to
-// drop on for who plays the environment. What became of each tile is read off the boards before and after.
+// The board of a tile game: tiles that slide and merge, four buttons to slide them, and cells to drop tiles on for a
+// person who plays the environment. Where each tile went is worked out from the boards before and after.
 
-import { el, score } from "./words.js";
+import { el } from "./dom.js";
+import { cellText, scoreText } from "./text.js";
 
 const ARROWS = { up: "↑", right: "→", down: "↓", left: "←" };
 const SWIPE = 24; // pixels
 
 export class TileBoard {
-  // plays: { move(text), drop(cell) }
-  constructor(root, plays) {
+  // actions: { move(text), drop(cell) }
+  constructor(root, actions) {
     this.root = root;
-    this.plays = plays;
+    this.actions = actions;
     this.tiles = []; // { element, cell, value }
     this.gone = [];
     this.size = "";
@@ -23,11 +24,11 @@ export class TileBoard {
     this.tiles = [];
     this.gone = [];
     this.cells = Array.from({ length: state.rows * state.columns }, (_, cell) =>
-      el("button", { type: "button", class: "hole", tabindex: -1, onclick: () => this.plays.drop(cell) }));
+      el("button", { type: "button", class: "hole", tabindex: -1, onclick: () => this.actions.drop(cell) }));
     this.field = el("div", { class: "tile-field", role: "group" }, ...this.cells);
     this.arrows = {};
     for (const move of Object.keys(ARROWS)) {
-      this.arrows[move] = el("button", { type: "button", class: `arrow ${move}`, "aria-label": `slide ${move}`, onclick: () => this.plays.move(move) },
+      this.arrows[move] = el("button", { type: "button", class: `arrow ${move}`, "aria-label": `slide ${move}`, onclick: () => this.actions.move(move) },
         el("span", { class: "sign", "aria-hidden": true }, ARROWS[move]), el("span", { class: "worth" }));
     }
     const frame = el("div", { class: "tile-frame" }, this.arrows.up, this.arrows.left, this.field, this.arrows.right, this.arrows.down);
@@ -35,7 +36,7 @@ export class TileBoard {
     this.root.style.setProperty("--columns", state.columns);
     this.root.className = "tiles";
     this.root.replaceChildren(frame);
-    this.swipes();
+    this.bindSwipes();
   }
 
   // Shows a state; `made` are the moves since the state shown before, if it follows from that one.
@@ -52,28 +53,28 @@ export class TileBoard {
       const mayDrop = mover === "dropper" && state.cells[cell] === "";
       hole.disabled = !mayDrop;
       hole.tabIndex = mayDrop ? 0 : -1;
-      hole.setAttribute("aria-label", this.place(cell) + (state.cells[cell] ? `, ${state.cells[cell]}` : ", empty"));
+      hole.setAttribute("aria-label", cellText(cell, this.columns) + (state.cells[cell] ? `, ${state.cells[cell]}` : ", empty"));
     }
-    this.field.setAttribute("aria-label", this.told(state));
+    this.field.setAttribute("aria-label", this.rowsText(state));
     this.field.classList.toggle("over", state.outcome !== "ongoing");
   }
 
   redraw(state) {
     for (const tile of this.tiles) tile.element.remove();
     this.tiles = [];
-    state.cells.forEach((value, cell) => value && this.add(cell, value, false));
+    for (const [cell, value] of state.cells.entries()) if (value) this.add(cell, value, false);
   }
 
   add(cell, value, isNew) {
     const element = el("div", { class: isNew ? "tile new" : "tile", "aria-hidden": true }, el("span"));
     const tile = { element, cell, value };
     this.tiles.push(tile);
-    this.dress(tile);
+    this.drawTile(tile);
     this.put(tile, cell);
     this.field.append(element);
   }
 
-  dress(tile) {
+  drawTile(tile) {
     const step = Math.log2(Number(tile.value) + 1);
     tile.element.firstChild.textContent = tile.value;
     tile.element.style.setProperty("--step", step.toFixed(2));
@@ -116,14 +117,14 @@ export class TileBoard {
       this.tiles.splice(this.tiles.indexOf(other), 1);
       setTimeout(() => other.element.remove(), 120);
       tile.value = after[cell];
-      this.dress(tile);
+      this.drawTile(tile);
       tile.element.classList.add("merged");
     }
     if (drop) this.add(dropCell, state.cells[dropCell], true);
     return true;
   }
 
-  // The cells of each line, from the edge that tiles slide to.
+  // The cells of each line, beginning at the edge that tiles slide to.
   lines(slide) {
     const { rows, columns } = this;
     const isRow = slide === "left" || slide === "right";
@@ -132,13 +133,13 @@ export class TileBoard {
     return slide === "left" || slide === "up" ? lines : lines.map((line) => line.reverse());
   }
 
-  // What the engine thinks of each move; null takes it away.
+  // Shows the value of each move; null removes the values.
   advise(report) {
     if (!this.field) return;
     const lines = new Map((report?.lines ?? []).map((line) => [line.moves[0], line]));
     for (const [move, button] of Object.entries(this.arrows)) {
       const line = lines.get(move);
-      const worth = line ? score(line.score) : "";
+      const worth = line ? scoreText(line.score) : "";
       button.querySelector(".worth").textContent = worth;
       button.classList.toggle("best", report?.move === move);
       button.setAttribute("aria-label", `slide ${move}${worth ? `, worth ${worth}` : ""}${report?.move === move ? ", best" : ""}`);
@@ -147,17 +148,13 @@ export class TileBoard {
     for (const hole of this.cells) hole.textContent = "";
     for (const line of drops.slice(0, 6)) {
       const [, cell] = line.moves[0].split("@");
-      if (!this.cells[cell].textContent) this.cells[cell].textContent = score(line.score);
+      if (!this.cells[cell].textContent) this.cells[cell].textContent = scoreText(line.score);
     }
   }
 
   flip() {}
 
-  place(cell) {
-    return `row ${Math.floor(cell / this.columns) + 1} column ${(cell % this.columns) + 1}`;
-  }
-
-  told(state) {
+  rowsText(state) {
     const rows = Array.from({ length: state.rows }, (_, r) =>
       state.cells.slice(r * state.columns, (r + 1) * state.columns).map((value) => value || "empty").join(" "));
     return `Tiles, row by row: ${rows.join("; ")}`;
@@ -166,11 +163,11 @@ export class TileBoard {
   key(name) {
     const move = { ArrowUp: "up", ArrowRight: "right", ArrowDown: "down", ArrowLeft: "left" }[name];
     if (!move) return false;
-    this.plays.move(move);
+    this.actions.move(move);
     return true;
   }
 
-  swipes() {
+  bindSwipes() {
     let start = null;
     this.field.onpointerdown = (event) => {
       start = { x: event.clientX, y: event.clientY };
@@ -180,7 +177,7 @@ export class TileBoard {
       const x = event.clientX - start.x, y = event.clientY - start.y;
       start = null;
       if (Math.max(Math.abs(x), Math.abs(y)) < SWIPE) return;
-      this.plays.move(Math.abs(x) > Math.abs(y) ? (x > 0 ? "right" : "left") : y > 0 ? "down" : "up");
+      this.actions.move(Math.abs(x) > Math.abs(y) ? (x > 0 ? "right" : "left") : y > 0 ? "down" : "up");
     };
     this.field.onpointercancel = () => {
       start = null;

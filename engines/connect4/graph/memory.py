@@ -1,7 +1,7 @@
 """Where the graph of positions is kept: nodes in arrays, found by key, and taken back when they are needed anew.
 
-A new graph is all zeros, so the system gives it memory only as it is used. It begins small all the same and grows:
-where much memory comes and goes with every search, the system now and then takes long to find some.
+The address space of a graph is reserved once, at its full size. A new graph is all zeros, so the system gives it memory
+only as it is used: nothing is copied or enlarged while a move is searched.
 """
 
 from typing import NamedTuple
@@ -68,23 +68,6 @@ def graph_for(nodes: int, columns: int) -> Graph:
 def nodes_within(megabytes: float, columns: int) -> int:
     """How many nodes such a graph may have."""
     return int(megabytes * (1 << 20) / (NODE.itemsize + EDGE.itemsize * columns + LIST_BYTES))
-
-
-def enlarged(graph: Graph, nodes: int) -> Graph:
-    """A larger graph with everything that this one holds, which was never recycled."""
-    larger = graph_for(nodes, graph.edges.shape[1])
-    used = min(int(graph.taken[0]), graph.free.size)
-    larger.nodes[: used + 1], larger.edges[: used + 1] = graph.nodes[: used + 1], graph.edges[: used + 1]
-    larger.taken[0] = used
-    enlist_first(larger, used)
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def enlist_first(graph: Graph, count: int) -> None:
-    """Let the first nodes be found."""
-    for node in range(1, count + 1):
-        enlist(graph, node)
 
 
 @njit(cache=True, nogil=True)

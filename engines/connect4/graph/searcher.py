@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN, board_array
 from plyd.engines.connect4.graph.features import WEIGHTS
 from plyd.engines.connect4.graph.kernel import OUT_OF_ROOM, Limit, Taste, Walk, enter, think, walk_for
-from plyd.engines.connect4.graph.memory import NONE, Graph, enlarged, graph_for, nodes_within, recycle
+from plyd.engines.connect4.graph.memory import NONE, Graph, graph_for, nodes_within, recycle
 from plyd.engines.connect4.report import RESULTS, Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
 from plyd.engines.connect4.rules import lines_of as lines_of_four
 from plyd.engines.connect4.solver.alpha_beta import Table, table_for
 from plyd.engines.connect4.solver.solver import Solver
 from plyd.engines.core.cores import CORES
-from plyd.engines.core.intrinsics import NEVER, Stop, deadline_ns
-from plyd.engines.core.options import Option, OptionValue
+from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.options import Option, OptionValue, memory_option
 from plyd.engines.core.rules import Outcome
-from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, upper
+from plyd.engines.core.search import Limits, Line, Report, StopReason
+from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 
 PLAYOUTS, DOUBT = 4, 0.08  # see Taste
 SOLVABLE_CELLS = 36  # empty cells from which on the solver is worth its time
@@ -31,8 +32,6 @@ WALKS = 1_000  # of a round
 SOLVER_NODES_A_WALK = 60  # which take about twice as long
 FEWEST_SOLVER_NODES = 2_000  # of a round
 SLICE_NS = 15_000_000  # of a round on several cores
-REPORT_NS = 100_000_000
-ANSWER_NS = 1_000_000  # of the time, kept for the answer itself
 FEWEST_NODES = 1 << 12
 NODES_A_SECOND = 300_000  # that a core adds to the graph, at most
 TABLE_SHARE = 0.25  # of the memory, for the solver's table
@@ -57,35 +56,19 @@ OPTIONS = (
         minimum=0,
         maximum=64,
     ),
-    Option("memory", "Megabytes that a search may use.", default=512, minimum=8, maximum=65536),
+    memory_option(default=512, minimum=8, maximum=65536),
     Option("seed", "Of the playouts' chance.", default=0, minimum=0, maximum=2**31 - 1),
 )
-
-
-def over(position: Position) -> Report | None:
-    """The only report on a finished game; None if it goes on."""
-    outcome = RULES.outcome(position)
-    if outcome is Outcome.ONGOING:
-        return None
-    result = Result.DRAW if outcome is Outcome.DRAW else Result.LOSS  # who would move has been beaten
-    return Report(Score(mover(position), Proven(result, 0), exact=True), stop_reason=StopReason.NO_SEARCH)
-
-
-@cache
-def helpers() -> ThreadPoolExecutor:
-    """Threads that help a search, shared by all searches of this process."""
-    return ThreadPoolExecutor(CORES.count, thread_name_prefix="helper")
 
 
 class GraphSearcher:
     """Keeps its graph from one position to the next: whatever was found out about a position serves again."""
 
-    def __init__(self, options: Mapping[str, OptionValue]) -> None:
-        self.options = options
+    def __init__(self, options: Mapping[str, OptionValue], megabytes: int) -> None:
+        self.options, self._megabytes = options, megabytes
         self.threads = int(options["threads"])
         self._shape: Position | None = None
         self._graph: Graph | None = None
-        self._most_nodes = 0
         self._table: Table | None = None
         self._solver: tuple[Position, Solver] | None = None
         self.taste: Taste
@@ -94,54 +77,41 @@ class GraphSearcher:
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
-        began = time.monotonic_ns()
-        if nothing := over(position):
-            yield nothing
-            return
-        with CORES.one():
-            hunt = Hunt(self, position, limits, stop, began)
-            reported = began
-            while (reason := hunt.why_stop()) is None:
-                hunt.go_on()
-                if time.monotonic_ns() - reported > REPORT_NS:
-                    yield hunt.report(None)
-                    reported = time.monotonic_ns()
-            final = hunt.report(reason)
-        yield final
+        if over := game_over(RULES.outcome(position), mover(position)):
+            yield over
+        else:
+            yield from run(partial(GraphRun, self, position, limits, stop))
 
-    def graph_with_room(self, position: Position, board: NDArray[np.uint16], wanted: int) -> tuple[Graph, int]:
-        """The graph, with room for so many more nodes or half of all, and the position's node."""
+    def graph_at(self, position: Position, board: NDArray[np.uint16], wanted: int) -> tuple[Graph, int]:
+        """The graph, with room for so many more nodes or half of all, and the position's node.
+
+        Its address space is reserved once for a shape of board; the system gives it memory as it is used.
+        """
         shape, columns = emptied(position), len(position.rows[0])
         if self._graph is None or self._shape != shape:
-            self._most_nodes = nodes_within(int(self.options["memory"]) * (1 - TABLE_SHARE), columns)
-            self._graph = graph_for(min(wanted, self._most_nodes), columns)
+            self._graph = graph_for(nodes_within(self._megabytes * (1 - TABLE_SHARE), columns), columns)
             self._shape, self._table = shape, None
             self.taste = taste_for(position, float(self.options["c"]), int(self.options["playouts"]))
         root = int(enter(self._graph, self.taste, board, self.walks[0]))
-        if root == NONE or self._graph.taken[0] + min(wanted, self._most_nodes // 2) > self._graph.free.size:
+        if root == NONE or self._graph.taken[0] + min(wanted, self._graph.nodes.size // 2) > self._graph.free.size:
             self.make_room(root, Stop(), wanted)
             root = int(enter(self._graph, self.taste, board, self.walks[0]))
         return self._graph, root
 
-    def make_room(self, root: int, stop: Stop, wanted: int = NEVER) -> Graph:
-        """The graph, larger if that is allowed; if not, only what matters most to the root is kept in it."""
+    def make_room(self, root: int, stop: Stop, wanted: int = NEVER) -> None:
+        """Keep of the graph only what matters most to the root."""
         graph = self._graph
         assert graph is not None
-        size, taken = graph.nodes.size, int(graph.taken[0])
-        if size < self._most_nodes:
-            self._graph = enlarged(graph, min(self._most_nodes, max(2 * size, taken + wanted)))
-            return self._graph
         if root == NONE:  # not even room for the root: begin anew
             graph.index.fill(NONE)
             graph.taken[0] = 0
         else:
-            recycle(graph, root, min(wanted, size // 2), stop.flag)
-        return graph
+            recycle(graph, root, min(wanted, graph.nodes.size // 2), stop.flag)
 
     def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
         """The position's solver: the one that was at work on it, or a new one."""
         if self._solver is None or self._solver[0] != position:
-            most = int(int(self.options["memory"]) * (1 << 20) * TABLE_SHARE / ENTRY_BYTES)
+            most = int(self._megabytes * (1 << 20) * TABLE_SHARE / ENTRY_BYTES)
             wanted = most if seconds is None else min(most, int(seconds * ENTRIES_A_SECOND))
             entries = 1 << max(12, wanted.bit_length() - 1)
             if self._table is None or self._table.key.size < entries:
@@ -150,68 +120,70 @@ class GraphSearcher:
         return self._solver[1]
 
 
-class Hunt:
-    """One search: rounds of walks and of solving, until there is a reason to stop."""
+class GraphRun(SearchRun):
+    """One search: rounds of simulations and of solving."""
 
-    def __init__(self, owner: GraphSearcher, position: Position, limits: Limits, stop: Stop, began_ns: int) -> None:
-        self._owner, self._position, self._limits, self._stop, self._began = owner, position, limits, stop, began_ns
-        self._seconds = limits.budget_seconds()
-        self._deadline = deadline_ns(began_ns, self._seconds) - ANSWER_NS
+    def __init__(self, owner: GraphSearcher, position: Position, limits: Limits, stop: Stop) -> None:
+        super().__init__(limits, stop)
+        self._owner, self._position = owner, position
         self._board = board_array(position)
         self._cells_left = position.count(EMPTY)
-        in_time = NEVER if self._seconds is None else int(self._seconds * NODES_A_SECOND * len(owner.walks))
-        wanted = max(min(upper(limits.max_nodes), in_time), FEWEST_NODES)
-        self._graph, self._root = owner.graph_with_room(position, self._board, wanted)
+        seconds = self.budget.seconds
+        in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.walks))
+        wanted = max(min(self.max_nodes, in_time), FEWEST_NODES)
+        self._graph, self._root = owner.graph_at(position, self._board, wanted)
         self._solver: Solver | None = None
         seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
         for i, walk in enumerate(owner.walks):
             walk.random[0] = seed ^ i << 1 | 1
         self._consult()
 
-    def why_stop(self) -> StopReason | None:
-        """A reason to stop now, if there is one."""
-        is_decided = self._graph.nodes["status"][self._root] != OPEN
-        if self._solver.is_finished if self._solver else is_decided:
-            return StopReason.FINISHED
-        if self._stop.is_set():
-            return StopReason.STOPPED
-        if time.monotonic_ns() >= self._deadline:
-            return StopReason.TIME
-        if self._visits >= upper(self._limits.max_nodes) and (self._solver is None or self._solver.nodes):
-            return StopReason.NODES
-        if self._limits.max_depth and len(self._lines(1)[0].moves) >= self._limits.max_depth:
-            return StopReason.DEPTH
-        return None
+    @property
+    def is_finished(self) -> bool:
+        """Whether the result and its distance are known, or the result where no solver runs."""
+        if self._solver:
+            return self._solver.is_finished
+        return bool(self._graph.nodes["status"][self._root] != OPEN)
 
-    def go_on(self) -> None:
+    @property
+    def nodes(self) -> int:
+        """Simulations through the root; fewer than the limit until the solver, if there is one, has looked."""
+        visits = self._visits
+        return visits if self._solver is None or self._solver.nodes else min(visits, self.max_nodes - 1)
+
+    def is_deep_enough(self, depth: int) -> bool:
+        """Whether the line of play is that long."""
+        return len(self._lines(1)[0].moves) >= depth
+
+    def step(self) -> None:
         """One round: walks and solving in turn on one core, side by side on several, until the result is known."""
-        threads, solver = self._threads(), self._solver
-        left = max(0, upper(self._limits.max_nodes) - self._visits)
-        end, walks = self._deadline, min(WALKS, left)
+        threads, solver = self.threads_for(self._owner.threads, len(self._owner.walks)), self._solver
+        left = max(0, self.max_nodes - self._visits)
+        end, walks = self.deadline_ns, min(WALKS, left)
         if threads > 1:
             end, walks = min(end, time.monotonic_ns() + SLICE_NS), -(-left // threads)
         if solver and (threads == 1 or solver.verdict):
             nodes = max(min(WALKS, left) * SOLVER_NODES_A_WALK, FEWEST_SOLVER_NODES)
-            solver.work(self._deadline, nodes, self._stop)
+            solver.work(self.deadline_ns, nodes, self.stop)
         if not (solver and solver.verdict):
             jobs = self._send_helpers(threads - 1, end, walks)
             why = self._walk(self._owner.walks[0], end, walks)
             for job in jobs:
                 job.result()
             if why == OUT_OF_ROOM:
-                self._graph = self._owner.make_room(self._root, self._stop)
+                self._owner.make_room(self._root, self.stop)
         self._consult()
 
     def report(self, reason: StopReason | None) -> Report:
         """What is known by now."""
-        lines = self._lines(self._limits.max_lines, with_all=reason is not None and self._limits.max_lines > 1)
+        lines = self._lines(self.limits.max_lines, with_all=reason is not None and self.limits.max_lines > 1)
         return Report(
             score=lines[0].score,
             move=lines[0].moves[0],
             lines=lines,
             nodes=self._visits,
             depth=len(lines[0].moves),
-            seconds=(time.monotonic_ns() - self._began) / 1e9,
+            seconds=self.budget.elapsed_seconds,
             stop_reason=reason,
         )
 
@@ -225,19 +197,13 @@ class Hunt:
             return
         status = int(self._graph.nodes["status"][self._root])
         if self._solver is None and (status != OPEN or self._cells_left <= SOLVABLE_CELLS):
-            self._solver = self._owner.solver(self._position, self._board, self._seconds)
+            self._solver = self._owner.solver(self._position, self._board, self.budget.seconds)
         if self._solver and status != OPEN:
             self._solver.hear(RESULTS[status], int(self._graph.nodes["plies"][self._root]))
 
-    def _threads(self) -> int:
-        wanted = self._owner.threads
-        if wanted == 0:
-            wanted = 1 if self._limits.max_nodes is not None else len(self._owner.walks)
-        return min(wanted, 1 + CORES.spare())
-
     def _walk(self, walk: Walk, end: int, walks: int) -> int:
-        is_calm = self._deadline - time.monotonic_ns() > CALM_NS
-        limit = Limit(np.int64(end), np.int64(walks), self._stop.flag, is_calm)
+        is_calm = self.deadline_ns - time.monotonic_ns() > CALM_NS
+        limit = Limit(np.int64(end), np.int64(walks), self.stop.flag, is_calm)
         reason, _ = think(self._graph, self._owner.taste, self._board, self._root, walk, limit)
         return int(reason)
 
@@ -245,9 +211,9 @@ class Hunt:
         """Let one helper solve, if that is worth its time, and the others walk."""
         jobs: list[Future[Any]] = []
         if count and self._solver:
-            jobs.append(helpers().submit(self._solver.work, end, NEVER, self._stop))
+            jobs.append(helper_threads().submit(self._solver.work, end, NEVER, self.stop))
         rooms = self._owner.walks[1 : 1 + count - len(jobs)]
-        return jobs + [helpers().submit(self._walk, room, end, walks) for room in rooms]
+        return jobs + [helper_threads().submit(self._walk, room, end, walks) for room in rooms]
 
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
         """A line for each move or so many, the best first; told to, it looks at those passed over."""

@@ -24,6 +24,7 @@ from plyd.engines.core.search import Limits
 SIZES = ((7, 6), (8, 7), (9, 9), (9, 10), (10, 9), (10, 10), (11, 11), (12, 12), (12, 9), (11, 10), (10, 12))
 FORBIDDEN_SHARE, STRAY_SHARE = 0.7, 0.05  # of games with a forbidden cell; of random moves
 STEPS, RATE = 600, 0.05
+MEGABYTES = 64  # of each player
 Array = NDArray[np.float32]
 
 
@@ -52,7 +53,7 @@ def collect(chance: random.Random, seconds: float, nodes: int) -> tuple[NDArray[
     while time.monotonic() < end:
         position = opening(chance)
         settings = read_options(OPTIONS, {"solver": "false"})
-        players = [GraphSearcher(settings | {"seed": chance.randrange(1 << 30)}) for _ in range(2)]
+        players = [GraphSearcher(settings | {"seed": chance.randrange(1 << 30)}, MEGABYTES) for _ in range(2)]
         through = taste_for(position, 1.0).lines
         while RULES.outcome(position) is Outcome.ONGOING:
             player = players[RULES.to_move(position) is Side.PLAYER_TWO]

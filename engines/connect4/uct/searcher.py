@@ -1,65 +1,83 @@
 """The plain searcher: UCT with random playouts and nothing else, the yardstick of the others."""
 
-import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
 from plyd.engines.connect4.board import board_array
-from plyd.engines.connect4.graph.kernel import OUT_OF_TIME, TOLD_TO_STOP, Limit
-from plyd.engines.connect4.graph.searcher import over
+from plyd.engines.connect4.graph.kernel import Limit
 from plyd.engines.connect4.rules import RULES, Position, mover
 from plyd.engines.connect4.uct.kernel import ROOT, Tree, grow, tree_for
-from plyd.engines.core.cores import CORES
-from plyd.engines.core.intrinsics import NEVER, Stop, deadline_ns
+from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import OptionValue
-from plyd.engines.core.search import Limits, Line, Report, Score, StopReason, WinProbability, upper
+from plyd.engines.core.search import Limits, Line, Report, Score, StopReason, WinProbability
+from plyd.engines.core.search_run import SearchRun, game_over, run
 
 NODES_A_SECOND = 2_000_000
 NODE_BYTES = 12
-REPORT_SIMULATIONS = 50_000
-REASONS = {OUT_OF_TIME: StopReason.TIME, TOLD_TO_STOP: StopReason.STOPPED}
+ROUND_SIMULATIONS = 10_000
 
 
 class UctSearcher:
     """Begins anew with each position; a full tree is walked without new nodes."""
 
-    def __init__(self, options: Mapping[str, OptionValue]) -> None:
-        self._options = options
+    def __init__(self, options: Mapping[str, OptionValue], megabytes: int) -> None:
+        self._options, self._megabytes = options, megabytes
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
-        """A report now and then, and the final one."""
-        began = time.monotonic_ns()
-        if nothing := over(position):
-            yield nothing
-            return
-        with CORES.one():
-            yield from self._grow(position, limits, stop, began)
+        """A report every tenth of a second, then the final one."""
+        if over := game_over(RULES.outcome(position), mover(position)):
+            yield over
+        else:
+            yield from run(partial(UctRun, self._options, self._megabytes, position, limits, stop))
 
-    def _grow(self, position: Position, limits: Limits, stop: Stop, began: int) -> Iterator[Report]:
-        columns, seconds, wanted = len(position.rows[0]), limits.budget_seconds(), upper(limits.max_nodes)
-        room = int(int(self._options["memory"]) * (1 << 20) / (NODE_BYTES + 4 * columns))
+
+class UctRun(SearchRun):
+    """One search: rounds of simulations in one tree."""
+
+    def __init__(
+        self, options: Mapping[str, OptionValue], megabytes: int, position: Position, limits: Limits, stop: Stop
+    ) -> None:
+        super().__init__(limits, stop)
+        self._position, self._board, self._c = position, board_array(position), float(options["c"])
+        columns, seconds = len(position.rows[0]), self.budget.seconds
+        room = int(megabytes * (1 << 20) / (NODE_BYTES + 4 * columns))
         in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND)
-        nodes = min(room, max(min(wanted, in_time), 1000) + 1)
-        tree = tree_for(nodes, columns, (int(self._options["seed"]) << 1) + 1)
-        board, end = board_array(position), deadline_ns(began, seconds)
-        done, reason = 0, None
-        while reason is None:
-            count = min(REPORT_SIMULATIONS, wanted - done)
-            limit = Limit(np.int64(end), np.int64(count), stop.flag, False)
-            why, made = grow(tree, board, float(self._options["c"]), limit)
-            done += int(made)
-            reason = REASONS.get(int(why), StopReason.NODES if done >= wanted else None)
-            if reason is None and tree.deepest[0] >= upper(limits.max_depth):
-                reason = StopReason.DEPTH
-            report = Report(
-                *self._found(tree, position, limits),
-                nodes=done,
-                depth=int(tree.deepest[0]),
-                seconds=(time.monotonic_ns() - began) / 1e9,
-                stop_reason=reason,
-            )
-            yield report
+        nodes = min(room, max(min(self.max_nodes, in_time), 1000) + 1)
+        self._tree = tree_for(nodes, columns, (int(options["seed"]) << 1) + 1)
+        self._simulations = 0
+
+    @property
+    def nodes(self) -> int:
+        """Simulations so far."""
+        return self._simulations
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether a simulation was made."""
+        return self._simulations > 0
+
+    def is_deep_enough(self, depth: int) -> bool:
+        """Whether a simulation came that deep within the tree."""
+        return bool(self._tree.deepest[0] >= depth)
+
+    def step(self) -> None:
+        """Some simulations: at least a few, since the kernel looks at the clock only after those."""
+        count = min(ROUND_SIMULATIONS, self.max_nodes - self._simulations)
+        limit = Limit(np.int64(self.deadline_ns), np.int64(count), self.stop.flag, False)
+        _, made = grow(self._tree, self._board, self._c, limit)
+        self._simulations += int(made)
+
+    def report(self, reason: StopReason | None) -> Report:
+        """What was visited most, first."""
+        return Report(
+            *self._found(self._tree, self._position, self.limits),
+            nodes=self._simulations,
+            depth=int(self._tree.deepest[0]),
+            seconds=self.budget.elapsed_seconds,
+            stop_reason=reason,
+        )
 
     def _found(self, tree: Tree, position: Position, limits: Limits) -> tuple[Score, str, tuple[Line, ...]]:
         """Score, move and lines, what was visited most first."""

@@ -32,7 +32,6 @@ from plyd.engines.gomoku.rules import Rule
 CURIOSITY, DOUBT, WIDTH = 1.2, 0.25, 24  # see Taste
 CHASE_NODES, THREAT_NODES = 60, 40
 BATCH = 4  # leaves for the network at a time
-FEWEST_NODES = 1 << 15
 ROOM = 2 * BATCH * 400  # nodes that a batch may need
 MIDDLE = 2  # steps from it, for the first stone
 SEEK_NODES = 1000  # between two looks at the clock
@@ -73,11 +72,10 @@ class Tree:
             Walker(Desk(empty_board(size, rule), chase_for(), proof_for()), room_for(size, BATCH))
             for _ in range(threads)
         ]
-        self.nodes: Any = np.zeros(min(FEWEST_NODES, most_nodes), NODE)
+        self.nodes: Any = np.zeros(most_nodes, NODE)  # reserved; the system gives memory as nodes are used
         self.state = np.zeros(4, np.int64)
         self.cells: Cells = np.zeros((size, size), np.uint8)
         self.mover = X
-        self._most_nodes = most_nodes
         self._lock = threading.Lock()
         self.is_sought = False  # whether a win by force was sought at the root
         plant(self.nodes, self.state)
@@ -231,14 +229,9 @@ class Tree:
             count_anew(walker.desk.board)
 
     def make_room(self, needed: int) -> None:
-        """Have room for more nodes: a larger array, or only what still matters. No thread may be walking."""
-        if self.state[USED] + needed < len(self.nodes):
+        """Where the array is full, keep only what grows from the root. No thread may be at work on the tree."""
+        if self.state[USED] + needed < len(self.nodes) or self.state[ROOT] == 0:
             return
-        size = len(self.nodes)
-        if self.state[ROOT] == 0 or self.state[USED] + needed > 2 * size:
-            size = min(max(2 * size, int(self.state[USED]) + needed), self._most_nodes)
-            if size <= len(self.nodes):
-                return
-        fresh = np.zeros(size, NODE)
+        fresh = np.zeros(len(self.nodes), NODE)
         transplant(self.nodes, self.state, int(self.state[ROOT]), fresh)
         self.nodes = fresh

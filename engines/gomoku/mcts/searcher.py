@@ -2,23 +2,22 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from plyd.engines.core.cores import CORES
-from plyd.engines.core.intrinsics import Stop, deadline_ns
-from plyd.engines.core.options import Option, OptionValue
-from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability, upper
+from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.options import OptionValue
+from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
+from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.gomoku.board.board import NOBODY, WALL, O, X
-from plyd.engines.gomoku.mcts.growing import BATCH, CURIOSITY, Cells, Tree, taste_of
+from plyd.engines.gomoku.mcts.growing import BATCH, Cells, Tree, taste_of
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import DRAW, LOSS, NODE, OPEN, WIN, order
-from plyd.engines.gomoku.negascout.searcher import helpers, over
 from plyd.engines.gomoku.rules import BLOCKED, EMPTY, SIDES, GomokuRules, Position, move_at
 
-ANSWER_NS = 1_000_000  # of the time, kept for the answer itself
-REPORT_NS = 100_000_000
 ROUND_NS = 50_000_000  # that threads walk before they meet
 ROUND_NODES = 1 << 15  # room for a round's new nodes
 LEAF_NS = 600_000  # what a leaf takes, before it is measured
@@ -29,38 +28,26 @@ EXACT_PLIES = 4  # a win or loss this near is told with its length; of a longer 
 STONES = {EMPTY: NOBODY, "x": X, "o": O, BLOCKED: WALL}
 RESULTS = {WIN: Result.WIN, LOSS: Result.LOSS, DRAW: Result.DRAW}
 OPPOSITE = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
-OPTIONS = (
-    Option("c", "MCTS: how much it tries what the network likes.", default=CURIOSITY, minimum=0.0, maximum=10.0),
-    Option("memory", "MCTS: megabytes that a search may use.", default=512, minimum=8, maximum=65536),
-)
 
 
 class MctsSearcher:
     """Keeps its tree from one position to the next."""
 
-    def __init__(self, rules: GomokuRules, evaluate: Evaluates, options: Mapping[str, OptionValue]) -> None:
+    def __init__(
+        self, rules: GomokuRules, evaluate: Evaluates, options: Mapping[str, OptionValue], megabytes: int
+    ) -> None:
         self.rules, self.evaluate = rules, evaluate
-        self.threads = int(options.get("threads", 0))
-        self._curiosity = float(options.get("c", CURIOSITY))
-        self._most_nodes = max(ROUND_NODES, (int(options.get("memory", 512)) << 20) // NODE.itemsize // 2)
+        self.threads = int(options["threads"])
+        self._curiosity = float(options["c"])
+        self._most_nodes = max(ROUND_NODES, (megabytes << 20) // NODE.itemsize // 2)
         self._tree: Tree | None = None
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
-        began = time.monotonic_ns()
-        if nothing := over(self.rules, position):
-            yield nothing
-            return
-        with CORES.one():
-            hunt = Hunt(self, position, limits, stop, began)
-            reported = began
-            while (reason := hunt.why_stop()) is None:
-                hunt.go_on(reported + REPORT_NS)
-                if time.monotonic_ns() - reported >= REPORT_NS and hunt.why_stop() is None:
-                    yield hunt.report(None)
-                    reported = time.monotonic_ns()
-            final = hunt.report(reason)
-        yield final
+        if over := game_over(self.rules.outcome(position), SIDES[position.mover]):
+            yield over
+        else:
+            yield from run(partial(MctsRun, self, position, limits, stop))
 
     def warm_up(self) -> None:
         """Run every kernel once."""
@@ -85,18 +72,18 @@ class MctsSearcher:
         return self._tree
 
 
-class Hunt:
-    """One search: rounds of walks until there is a reason to stop."""
+class MctsRun(SearchRun):
+    """One search: rounds of simulations."""
 
-    def __init__(self, owner: MctsSearcher, position: Position, limits: Limits, stop: Stop, began_ns: int) -> None:
-        self._owner, self._position, self._limits, self._stop, self._began = owner, position, limits, stop, began_ns
-        seconds = limits.budget_seconds()
-        self._deadline = deadline_ns(began_ns, seconds) - ANSWER_NS
+    def __init__(self, owner: MctsSearcher, position: Position, limits: Limits, stop: Stop) -> None:
+        super().__init__(limits, stop)
+        self._owner, self._position = owner, position
         self._tree = owner.tree_at(position)
         self._leaf_ns = LEAF_NS
         if not self._tree.is_sought:
             self._tree.is_sought = True
-            seek_end = self._deadline if seconds is None else began_ns + int(seconds * 1e9 * SEEK_SHARE)
+            seconds = self.budget.seconds
+            seek_end = self.deadline_ns if seconds is None else self.budget.began_ns + int(seconds * 1e9 * SEEK_SHARE)
             self._tree.seek_win(FOUR_NODES, seek_end, by_threes=False)
             self._tree.seek_win(THREE_NODES, seek_end, by_threes=True)
         if self._tree.root["status"] == OPEN and not self._tree.root["count"]:
@@ -104,39 +91,44 @@ class Hunt:
             if not self._tree.cells.any():  # nothing to go by: the network likes one place about as much as another
                 self._tree.keep_to_middle()
 
-    def why_stop(self) -> StopReason | None:
-        """A reason to stop now, if there is one."""
-        root = self._tree.root
-        if root["status"] != OPEN:
-            return StopReason.FINISHED
-        if self._stop.is_set():
-            return StopReason.STOPPED
-        if time.monotonic_ns() + self._leaf_ns >= self._deadline:
-            return StopReason.TIME
-        if root["visits"] >= upper(self._limits.max_nodes):
-            return StopReason.NODES
-        if self._limits.max_depth and len(self._lines(1)[0].moves) >= self._limits.max_depth:
-            return StopReason.DEPTH
-        return None
+    @property
+    def is_finished(self) -> bool:
+        """Whether the result is certain."""
+        return bool(self._tree.root["status"] != OPEN)
 
-    def go_on(self, until_ns: int) -> None:
-        """One round of walks on all threads."""
+    @property
+    def nodes(self) -> int:
+        """Simulations through the root, those of earlier searches included."""
+        return int(self._tree.root["visits"])
+
+    @property
+    def step_ns(self) -> int:
+        """What a leaf takes."""
+        return self._leaf_ns
+
+    def is_deep_enough(self, depth: int) -> bool:
+        """Whether the line of play is that long."""
+        return len(self._lines(1)[0].moves) >= depth
+
+    def step(self) -> None:
+        """One round of simulations on all threads."""
         self._tree.make_room(ROUND_NODES)
-        end = min(self._deadline, until_ns, time.monotonic_ns() + ROUND_NS)
-        if self._limits.max_depth:
+        end = min(self.deadline_ns, time.monotonic_ns() + ROUND_NS)
+        if self.limits.max_depth:
             end = min(end, time.monotonic_ns() + 1_000_000)
-        jobs = [helpers().submit(self._walk, thread, end) for thread in range(1, self._threads())]
+        threads = self.threads_for(self._owner.threads, len(self._tree.walkers))
+        jobs = [helper_threads().submit(self._walk, thread, end) for thread in range(1, threads)]
         self._walk(0, end)
         for job in jobs:
             job.result()
 
     def _walk(self, thread: int, end: int) -> None:
         """Walk until a time, or another reason to stop; smaller batches towards the end."""
-        tree, most = self._tree, upper(self._limits.max_nodes)
+        tree, most = self._tree, self.max_nodes
         is_first = thread == 0  # each round makes one walk at least
-        while not self._stop.is_set() and tree.root["status"] == OPEN:
+        while not self.stop.is_set() and tree.root["status"] == OPEN:
             began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["pending"])
-            want = min((self._deadline - began) // (2 * self._leaf_ns), BATCH, 1 + visits // (2 * BATCH))
+            want = min((self.deadline_ns - began) // (2 * self._leaf_ns), BATCH, 1 + visits // (2 * BATCH))
             if visits >= most or not (is_first or (want > 0 and began < end)):
                 break
             want, is_first = max(1, want), False
@@ -147,22 +139,16 @@ class Hunt:
 
     def report(self, reason: StopReason | None) -> Report:
         """What is known by now."""
-        lines = self._lines(self._limits.max_lines)
+        lines = self._lines(self.limits.max_lines)
         return Report(
             score=lines[0].score,
             move=lines[0].moves[0],
             lines=lines,
-            nodes=int(self._tree.root["visits"]),
+            nodes=self.nodes,
             depth=len(lines[0].moves),
-            seconds=(time.monotonic_ns() - self._began) / 1e9,
+            seconds=self.budget.elapsed_seconds,
             stop_reason=reason,
         )
-
-    def _threads(self) -> int:
-        wanted = self._owner.threads
-        if wanted == 0:
-            wanted = 1 if self._limits.max_nodes is not None else len(self._tree.walkers)
-        return min(wanted, 1 + CORES.spare())
 
     def _lines(self, most: int) -> tuple[Line, ...]:
         """Lines for the best moves, so many at most, the best first."""

@@ -451,12 +451,6 @@ def _keep(table: NDArray[Any], mask: int, key: int, value: int, move: int, depth
     entry.bound = bound
 
 
-def transfer(table: NDArray[Any], larger: NDArray[Any]) -> None:
-    """Have a larger table know what a smaller one knows."""
-    known = table[table["key"] != 0]
-    larger[known["key"] & np.uint64(larger.size - 1)] = known
-
-
 @njit(cache=True, nogil=True)
 def follow(board: Board, table: NDArray[Any], colour: int, move: int, most: int) -> NDArray[np.int32]:
     """A line of play of so many moves at most: a move, then what the table thinks best. It stays on the board."""

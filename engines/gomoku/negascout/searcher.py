@@ -3,18 +3,18 @@
 import math
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.core.cores import CORES
-from plyd.engines.core.intrinsics import NEVER, Stop, deadline_ns
+from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import OptionValue
-from plyd.engines.core.rules import Outcome
-from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability, upper
+from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
+from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.gomoku.board.board import FREE, Board, O, X, board_of, place_of, set_up
 from plyd.engines.gomoku.board.evaluation import SCALE
 from plyd.engines.gomoku.board.threats import WIN, chase_for, go_on_proving, proof_for
@@ -38,35 +38,17 @@ from plyd.engines.gomoku.negascout.kernel import (
     room_for,
     table_for,
     think,
-    transfer,
 )
 from plyd.engines.gomoku.rules import SIDES, GomokuRules, Position, move_at
 
 WIDTH, LEAF_CHASE, CHASE = 5, 24, 100  # see Taste
 DEEPEST = 60
-REPORT_NS = 100_000_000
 SLICE_NS, SLICE_NODES = 15_000_000, 4_000
-ANSWER_NS = 1_000_000  # of the time, kept for the answer itself
 FEWEST_ENTRIES, ENTRIES_A_SECOND = 1 << 16, 1_500_000  # of the table
 WINDOW = 80  # about the last value, at first
 PROOF_SLOTS = 1 << 18  # positions the threat prover remembers
 PROOF_NODES = 4_000  # of a turn of the threat prover
 PROOF_SHARE = 0.15  # of the time or the nodes, at most
-
-
-def over(rules: GomokuRules, position: Position) -> Report | None:
-    """The only report on a finished game; None if it goes on."""
-    outcome = rules.outcome(position)
-    if outcome is Outcome.ONGOING:
-        return None
-    result = Result.DRAW if outcome is Outcome.DRAW else Result.LOSS  # who would move has been beaten
-    return Report(Score(SIDES[position.mover], Proven(result, 0), exact=True), stop_reason=StopReason.NO_SEARCH)
-
-
-@cache
-def helpers() -> ThreadPoolExecutor:
-    """Threads that help a search, shared by all searches of this process."""
-    return ThreadPoolExecutor(CORES.count, thread_name_prefix="helper")
 
 
 class Worker:
@@ -103,33 +85,20 @@ class Worker:
 class NegaScoutSearcher:
     """Keeps its table from one position to the next."""
 
-    def __init__(self, rules: GomokuRules, options: Mapping[str, OptionValue]) -> None:
-        self.rules, self.options = rules, options
+    def __init__(self, rules: GomokuRules, options: Mapping[str, OptionValue], megabytes: int) -> None:
+        self.rules = rules
         self.threads = int(options["threads"])
         self.workers = [Worker(rules) for _ in range(max(self.threads, CORES.count))]
         self.proof, self._spare = proof_for(PROOF_SLOTS), Worker(rules)
-        self._table = table_for(FEWEST_ENTRIES)
-        self._most_entries = 1 << (int(int(options["memory"]) * 2**20 / ENTRY.itemsize)).bit_length() - 1
+        self._most_entries = 1 << (megabytes * 2**20 // ENTRY.itemsize).bit_length() - 1
+        self._reserved, self._entries = table_for(self._most_entries), 0
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
-        began = time.monotonic_ns()
-        if nothing := over(self.rules, position):
-            yield nothing
-            return
-        with CORES.one():
-            hunt = Hunt(self, position, limits, stop, began)
-            reported = began
-            try:
-                while (reason := hunt.why_stop()) is None:
-                    hunt.go_on()
-                    if time.monotonic_ns() - reported > REPORT_NS and hunt.has_answer:
-                        yield hunt.report(None)
-                        reported = time.monotonic_ns()
-            finally:
-                hunt.end()
-            final = hunt.report(reason)
-        yield final
+        if over := game_over(self.rules.outcome(position), SIDES[position.mover]):
+            yield over
+        else:
+            yield from run(partial(NegaScoutRun, self, position, limits, stop))
 
     def spare_board(self, position: Position) -> Board:
         """The position on a board that no thread works on."""
@@ -137,32 +106,33 @@ class NegaScoutSearcher:
         return self._spare.board
 
     def table(self, entries: int, *, anew: bool) -> NDArray[Any]:
-        """A table for about so many positions: the one there is, if it is large enough, or a larger one."""
+        """A table for about so many positions, an empty one if it has to be new.
+
+        Its address space is reserved once; how much of it is used follows the time that searches have, and never
+        shrinks. When more of it comes into use, half of the positions keep their place, and the others are forgotten.
+        """
         wanted = 1 << (max(FEWEST_ENTRIES, min(entries, self._most_entries)) - 1).bit_length()
         wanted = min(wanted, self._most_entries)
         if anew:
-            self._table = table_for(wanted)
-        elif wanted > self._table.size:
-            larger = table_for(wanted)
-            transfer(self._table, larger)
-            self._table = larger
-        return self._table
+            self._reserved = table_for(self._most_entries)
+        self._entries = wanted if anew else max(wanted, self._entries)
+        return self._reserved[: self._entries]
 
 
-class Hunt:
-    """One search: turns of deepening and of proving, until there is a reason to stop."""
+class NegaScoutRun(SearchRun):
+    """One search: turns of deepening and of proving."""
 
-    def __init__(self, owner: NegaScoutSearcher, position: Position, limits: Limits, stop: Stop, began_ns: int) -> None:
-        self._owner, self._position, self._limits, self._stop, self._began = owner, position, limits, stop, began_ns
-        seconds = limits.budget_seconds()
-        self._deadline = deadline_ns(began_ns, seconds) - ANSWER_NS
+    def __init__(self, owner: NegaScoutSearcher, position: Position, limits: Limits, stop: Stop) -> None:
+        super().__init__(limits, stop)
+        self._owner, self._position = owner, position
         self._colour = X if position.mover == "x" else O
         self._threads = owner.threads or (1 if limits.max_nodes is not None else len(owner.workers))
         is_again = limits.max_nodes is not None  # the same nodes, the same answer
         for worker in owner.workers[: self._threads]:
             worker.prepare(position, forget=is_again)
+        seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND * self._threads)
-        self._table = owner.table(min(in_time, upper(limits.max_nodes)), anew=is_again)
+        self._table = owner.table(min(in_time, self.max_nodes), anew=is_again)
         self._taste = Taste(WIDTH, LEAF_CHASE, CHASE)
         self._main = owner.workers[0]
         self._prover = Prover(owner, position, self._colour, forget=is_again)
@@ -174,27 +144,20 @@ class Hunt:
         self._is_begun = False
         self._is_finished = False
 
-    def why_stop(self) -> StopReason | None:
-        """A reason to stop now, if there is one."""
-        if self._is_finished:
-            return StopReason.FINISHED
-        if not self.has_answer:
-            return None
-        if self._stop.is_set():
-            return StopReason.STOPPED
-        if time.monotonic_ns() >= self._deadline:
-            return StopReason.TIME
-        if self._nodes >= upper(self._limits.max_nodes):
-            return StopReason.NODES
-        if self._limits.max_depth and self._depth > self._limits.max_depth:
-            return StopReason.DEPTH
-        return None
+    @property
+    def is_finished(self) -> bool:
+        """Whether the result is certain, or no deeper search is possible."""
+        return self._is_finished
 
-    def go_on(self) -> None:
+    def is_deep_enough(self, depth: int) -> bool:
+        """Whether that depth is complete."""
+        return self._depth > depth
+
+    def step(self) -> None:
         """One turn: prove a little, then deepen for a slice."""
         self._call_help()
-        if self.has_answer and self._limits.max_depth is None and self._is_prover_due():
-            self._prover.work(min(PROOF_NODES, max(1, upper(self._limits.max_nodes) - self._nodes)))
+        if self.has_answer and self.limits.max_depth is None and self._is_prover_due():
+            self._prover.work(min(PROOF_NODES, max(1, self.max_nodes - self.nodes)))
             if self._prover.winner is not None:
                 self._found = [(self._prover.winner, SURE, 0)]
                 self._fresh, self._is_begun = [], False
@@ -205,10 +168,10 @@ class Hunt:
             self._is_begun = True
         nodes, end, stop = NEVER, NEVER, Stop()  # whatever the limits, there is an answer
         if self.has_answer:
-            nodes = upper(self._limits.max_nodes) - (self._nodes - self._main.nodes)
-            end, stop = min(self._deadline, time.monotonic_ns() + SLICE_NS), self._stop
-            if self._limits.max_nodes is not None:  # by nodes alone, to be had again
-                nodes, end = min(nodes, self._main.nodes + SLICE_NODES), self._deadline
+            nodes = self.max_nodes - (self.nodes - self._main.nodes)
+            end, stop = min(self.deadline_ns, time.monotonic_ns() + SLICE_NS), self.stop
+            if self.limits.max_nodes is not None:  # by nodes alone, to be had again
+                nodes, end = min(nodes, self._main.nodes + SLICE_NODES), self.deadline_ns
         if self._run(self._main, nodes, end, stop) == FINISHED:
             self._is_begun = False
             self._finish_line()
@@ -217,9 +180,9 @@ class Hunt:
         """Whether the prover has had less than its share: of the nodes if those are limited, else of the time."""
         if self._prover.is_over:
             return False
-        if self._limits.max_nodes is not None:
-            return self._prover.nodes <= PROOF_SHARE * self._nodes
-        return self._prover.spent_ns <= PROOF_SHARE * (time.monotonic_ns() - self._began)
+        if self.limits.max_nodes is not None:
+            return self._prover.nodes <= PROOF_SHARE * self.nodes
+        return self._prover.spent_ns <= PROOF_SHARE * (time.monotonic_ns() - self.budget.began_ns)
 
     def _run(self, worker: Worker, nodes: int, end: int, stop: Stop) -> int:
         limit = Limit(np.int64(nodes), np.int64(end), stop.flag)
@@ -237,7 +200,7 @@ class Hunt:
         if is_another:
             self._fresh.append((move, value, self._depth))
             self._main.room.barred[move] = 1
-        if is_another and len(self._fresh) < self._limits.max_lines:
+        if is_another and len(self._fresh) < self.limits.max_lines:
             return
         self._found, self._fresh = sorted(self._fresh, key=lambda line: -line[1]), []
         self._main.room.barred.fill(0)
@@ -246,11 +209,11 @@ class Hunt:
             self._is_finished = True
             return
         self._depth += 1
-        if self._depth > 4 and self._limits.max_lines == 1:
+        if self._depth > 4 and self.limits.max_lines == 1:
             self._window = (max(-SURE, best - WINDOW), min(SURE, best + WINDOW))
 
-    def end(self) -> None:
-        """Send the helpers home."""
+    def close(self) -> None:
+        """Stop the helpers."""
         self._help.set()
         for job in self._jobs:
             job.result()
@@ -264,15 +227,15 @@ class Hunt:
             self._help = Stop()
             for i, worker in enumerate(self._owner.workers[1 : self._threads][: CORES.spare()]):
                 worker.prepare(self._position, forget=False)
-                self._jobs.append(helpers().submit(self._deepen, worker, self._depth + i % 2, self._help))
+                self._jobs.append(helper_threads().submit(self._deepen, worker, self._depth + i % 2, self._help))
         elif self._jobs and CORES.spare() == 0:
-            self.end()
+            self.close()
 
     def _deepen(self, worker: Worker, depth: int, stop: Stop) -> None:
         """What a helper does: fill the table."""
         while depth <= DEEPEST and not stop.is_set():
             begin_search(worker.room, depth, -SURE, SURE)
-            if self._run(worker, NEVER, self._deadline, stop) != FINISHED:
+            if self._run(worker, NEVER, self.deadline_ns, stop) != FINISHED:
                 return
             depth += 1
 
@@ -282,19 +245,20 @@ class Hunt:
         return bool(self._known())
 
     @property
-    def _nodes(self) -> int:
+    def nodes(self) -> int:
+        """Positions searched, by all threads and by the prover."""
         return sum(worker.nodes for worker in self._owner.workers[: self._threads]) + self._prover.nodes
 
     def report(self, reason: StopReason | None) -> Report:
         """What is known by now."""
-        lines = tuple(self._line(*found) for found in self._known()[: self._limits.max_lines])
+        lines = tuple(self._line(*found) for found in self._known()[: self.limits.max_lines])
         return Report(
             score=lines[0].score,
             move=lines[0].moves[0],
             lines=lines,
-            nodes=self._nodes,
+            nodes=self.nodes,
             depth=max(line.depth or 0 for line in lines),
-            seconds=(time.monotonic_ns() - self._began) / 1e9,
+            seconds=self.budget.elapsed_seconds,
             stop_reason=reason,
         )
 

@@ -375,18 +375,22 @@ def follow(after: Any, plies: int, search: Search, actions: NDArray[np.int64]) -
 
 
 @njit(cache=True, nogil=True)
-def think_slides(brain: Brain, how: How, before: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]) -> int:
+def search_each_slide(
+    brain: Brain, how: How, before: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]
+) -> int:
     """`search_slides` to `how.depth`, for callers outside of numba."""
     return search_slides(before, how.depth, limit, search_of(brain, how, memory), worths)
 
 
 @njit(cache=True, nogil=True)
-def think_drops(brain: Brain, how: How, after: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]) -> int:
+def search_each_drop(
+    brain: Brain, how: How, after: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]
+) -> int:
     """`search_drops` to `how.depth`, for callers outside of numba."""
     return search_drops(after, how.depth, limit, search_of(brain, how, memory), worths)
 
 
 @njit(cache=True, nogil=True)
-def think_on(brain: Brain, how: How, after: Any, memory: Memory, actions: NDArray[np.int64]) -> int:
+def likely_line(brain: Brain, how: How, after: Any, memory: Memory, actions: NDArray[np.int64]) -> int:
     """`follow` for as many plies as `actions` holds, for callers outside of numba."""
     return follow(after, actions.size, search_of(brain, how, memory), actions)

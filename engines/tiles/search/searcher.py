@@ -1,21 +1,22 @@
 """The searcher of tile games: expectimax over a trained network, one slide deeper each time, as time allows."""
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.core.errors import BadOption
-from plyd.engines.core.intrinsics import NEVER, Stop, deadline_ns
-from plyd.engines.core.options import Option, OptionValue
-from plyd.engines.core.rules import Side
-from plyd.engines.core.search import ExpectedPoints, Limits, Line, Report, Score, StopReason, upper
+from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.options import Option, OptionValue, memory_option
+from plyd.engines.core.search import Limits, Line, Report, StopReason, upper
+from plyd.engines.core.search_run import SearchRun, run
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.rulebook import SLIDES, Position
 from plyd.engines.tiles.search import expectimax
 from plyd.engines.tiles.search.expectimax import How, Limit, Memory, memory_for
+from plyd.engines.tiles.search.score import GAME_OVER, points
 
 ENTRY_BYTES = 16
 FEWEST_ENTRIES = 1 << 14
@@ -40,8 +41,9 @@ OPTIONS = (
         "Look less far where much is free, if no depth is asked for; depths then mean: where it is tight.",
         default=True,
     ),
-    Option("memory", "Megabytes of a search's table, at most.", default=64, minimum=1, maximum=4096),
+    memory_option(default=64, minimum=1, maximum=4096),
 )
+UNLIMITED = Limit(np.int64(NEVER), np.int64(NEVER), np.zeros(1, np.uint8))
 REASONS = {
     expectimax.OUT_OF_TIME: StopReason.TIME,
     expectimax.OUT_OF_NODES: StopReason.NODES,
@@ -52,75 +54,114 @@ REASONS = {
 class TileSearcher:
     """Searches positions of one variant; the table it keeps between searches is only room, not knowledge."""
 
-    def __init__(self, player: Player, options: Mapping[str, OptionValue]) -> None:
-        self._player = player
-        self._rules = player.game.variants[player.variant]
-        self._evil = options["environment"] == "evil"
-        spawns = self._rules.spawns
-        self._tile = int(options["tile"]) or max(spawns, key=lambda index: spawns[index])
-        if self._tile not in spawns:
+    def __init__(self, player: Player, options: Mapping[str, OptionValue], megabytes: int) -> None:
+        self.player = player
+        self.rules = player.game.variants[player.variant]
+        self.evil = options["environment"] == "evil"
+        spawns = self.rules.spawns
+        self.tile = int(options["tile"]) or max(spawns, key=lambda index: spawns[index])
+        if self.tile not in spawns:
             allowed = " or ".join(map(str, spawns))
-            raise BadOption(f"option tile is {self._tile}; allowed is 0, or what {player.variant} drops: {allowed}")
-        self._adaptive = bool(options["adaptive"])
-        self._most_entries = int(options["memory"]) * (1 << 20) // ENTRY_BYTES
-        self._memory: Memory | None = None
+            raise BadOption(f"option tile is {self.tile}; allowed is 0, or what {player.variant} drops: {allowed}")
+        self.adaptive = bool(options["adaptive"])
+        self._most_entries = megabytes * (1 << 20) // ENTRY_BYTES
+        self._reserved: Memory | None = None
+        self.memory: Memory | None = None  # the part of it that the last search used
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report for each depth completed, then the final one."""
-        began = time.monotonic_ns()
-        if not self._rules.legal_moves(position):
-            yield Report(points(0.0, exact=True), stop_reason=StopReason.NO_SEARCH)
-            return
-        memory = self._room(limits)
-        memory.counts[0], memory.counts[1] = 0, memory.counts[1] + 1
-        never = Limit(np.int64(NEVER), np.int64(NEVER), np.zeros(1, np.uint8))
-        until = Limit(
-            np.int64(deadline_ns(began, limits.budget_seconds())), np.int64(upper(limits.max_nodes)), stop.flag
-        )
-        adaptive = self._adaptive and limits.max_depth is None
-        last = min(upper(limits.max_depth), expectimax.MAX_DEPTH)
-        best, reason = Report(points(0.0, exact=False)), StopReason.DEPTH
-        for depth in range(1, last + 1):
-            how = How(np.int64(depth), self._evil, adaptive)
-            worths, status = self._worths(position, how, never if depth == 1 else until, memory)
-            if status != expectimax.COMPLETED:
-                reason = REASONS[status]
-                break
-            seconds = (time.monotonic_ns() - began) / 1e9
-            best = replace(
-                self._ranked(position, worths, how, limits, memory),
-                nodes=int(memory.counts[0]),
-                depth=depth,
-                seconds=seconds,
-            )
-            if depth < last:
-                yield best
-        yield replace(
-            best, nodes=int(memory.counts[0]), seconds=(time.monotonic_ns() - began) / 1e9, stop_reason=reason
-        )
+        if not self.rules.legal_moves(position):
+            yield GAME_OVER
+        else:
+            yield from run(partial(TileRun, self, position, limits, stop))
 
-    def _room(self, limits: Limits) -> Memory:
-        """Memory with a table large enough for a search within these limits, and no larger than the option allows."""
-        seconds = limits.budget_seconds()
+    def memory_for(self, limits: Limits, seconds: float | None) -> Memory:
+        """Memory with a table as large as a search within these limits needs, or as the memory granted allows.
+
+        The address space of the table is reserved once; how much of it is used follows the limits.
+        """
         wanted = min(upper(limits.max_nodes), NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND))
-        wanted = min(max(wanted, FEWEST_ENTRIES), self._most_entries)
-        entries = 1 << (wanted.bit_length() - 1)
-        if self._memory is None or self._memory.keys.size < entries:
-            self._memory = memory_for(self._player.brain.shape, entries)
-        return self._memory
+        entries = power_of_two(min(max(wanted, FEWEST_ENTRIES), self._most_entries))
+        if self._reserved is None:
+            self._reserved = memory_for(self.player.brain.shape, power_of_two(self._most_entries))
+        keys, values = self._reserved.keys, self._reserved.values
+        if self.memory is None or self.memory.keys.size < entries:
+            self.memory = self._reserved._replace(keys=keys[:entries], values=values[:entries])
+        return self.memory
 
-    def _worths(self, position: Position, how: How, limit: Limit, memory: Memory) -> tuple[dict[str, float], int]:
+
+class TileRun(SearchRun):
+    """One search: a depth a step."""
+
+    def __init__(self, owner: TileSearcher, position: Position, limits: Limits, stop: Stop) -> None:
+        super().__init__(limits, stop)
+        self._owner, self._position = owner, position
+        self._player, self._rules = owner.player, owner.rules
+        self._memory = owner.memory_for(limits, self.budget.seconds)
+        self._memory.counts[0], self._memory.counts[1] = 0, self._memory.counts[1] + 1
+        self._until = Limit(np.int64(self.deadline_ns), np.int64(self.max_nodes), stop.flag)
+        self._adaptive = owner.adaptive and limits.max_depth is None
+        self._depth = 0  # completed
+        self._best = Report(points(0.0, exact=False))
+        self._reason: StopReason | None = None  # why a depth was not completed
+        self._has_news = False
+
+    @property
+    def nodes(self) -> int:
+        """Positions with the player to move."""
+        return int(self._memory.counts[0])
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether a depth was completed."""
+        return self._depth > 0
+
+    def is_deep_enough(self, depth: int) -> bool:
+        """Whether that depth is complete."""
+        return self._depth >= depth
+
+    def is_report_due(self) -> bool:
+        """Once for each depth."""
+        is_due, self._has_news = self._has_news, False
+        return is_due
+
+    def stop_reason(self) -> StopReason | None:
+        """Why the last depth was not completed, or the limit that binds now."""
+        if self._depth >= expectimax.MAX_DEPTH:
+            return StopReason.DEPTH
+        return self._reason or super().stop_reason()
+
+    def step(self) -> None:
+        """Search one slide deeper; the first depth is completed whatever the limits."""
+        how = How(np.int64(self._depth + 1), self._owner.evil, self._adaptive)
+        values, status = self._values(self._position, how, self._until if self.has_answer else UNLIMITED)
+        if status != expectimax.COMPLETED:
+            self._reason = REASONS[status]
+            return
+        self._depth += 1
+        self._best = replace(
+            self._ranked(values, how), nodes=self.nodes, depth=self._depth, seconds=self.budget.elapsed_seconds
+        )
+        self._has_news = True
+
+    def report(self, reason: StopReason | None) -> Report:
+        """The last depth completed."""
+        if reason is None:
+            return self._best
+        return replace(self._best, nodes=self.nodes, seconds=self.budget.elapsed_seconds, stop_reason=reason)
+
+    def _values(self, position: Position, how: How, limit: Limit) -> tuple[dict[str, float], int]:
         """What each move leaves the player to expect, its points included; and why the search was stopped."""
         if not any(position.cells):  # after the first drop comes another one, then the player
-            return self._first_drops(position, how, limit, memory)
+            return self._first_drops(position, how, limit)
         board = self._player.game.board(position.cells)
-        brain = self._player.brain
+        model = self._player.brain
         if position.before:
             slides = np.empty(4)
-            status = expectimax.think_slides(brain, how, board, limit, memory, slides)
+            status = expectimax.search_each_slide(model, how, board, limit, self._memory, slides)
             return {name: float(w) for name, w in zip(SLIDES, slides, strict=True) if not np.isnan(w)}, status
         drops = np.empty((2, 16))
-        status = expectimax.think_drops(brain, how, board, limit, memory, drops)
+        status = expectimax.search_each_drop(model, how, board, limit, self._memory, drops)
         return {
             f"{index}@{cell}": float(drops[tile, cell])
             for tile, index in enumerate(self._rules.spawns)
@@ -128,55 +169,57 @@ class TileSearcher:
             if position.cells[cell] == 0
         }, status
 
-    def _first_drops(self, position: Position, how: How, limit: Limit, memory: Memory) -> tuple[dict[str, float], int]:
-        worths, status = {}, expectimax.COMPLETED
+    def _first_drops(self, position: Position, how: How, limit: Limit) -> tuple[dict[str, float], int]:
+        values, status = {}, expectimax.COMPLETED
         for move in self._rules.legal_moves(position):
             one_tile = self._rules.play(position, move.text).position
-            after_it, status = self._worths(one_tile, how, limit, memory)
+            after_it, status = self._values(one_tile, how, limit)
             if status != expectimax.COMPLETED:
                 break
             odds = {second.text: second.probability or 0.0 for second in self._rules.legal_moves(one_tile)}
-            worths[move.text] = sum(odds[text] * worth for text, worth in after_it.items())
-        return worths, status
+            values[move.text] = sum(odds[text] * value for text, value in after_it.items())
+        return values, status
 
-    def _ranked(self, position: Position, worths: dict[str, float], how: How, limits: Limits, memory: Memory) -> Report:
-        """The report on a position whose moves have these worths: best slide, worst drop or likeliest drop first."""
+    def _ranked(self, values: dict[str, float], how: How) -> Report:
+        """The report on the position, whose moves have these values: best slide, worst drop or likeliest drop first."""
+        position, evil, tile = self._position, self._owner.evil, self._owner.tile
         odds = {move.text: move.probability for move in self._rules.legal_moves(position)}
         if position.before:
-            order = sorted(worths, key=lambda move: -worths[move])
-            value = worths[order[0]]
+            order = sorted(values, key=lambda move: -values[move])
+            value = values[order[0]]
             move: str | None = order[0]
-        elif self._evil:
-            order = sorted(worths, key=lambda move: (not move.startswith(f"{self._tile}@"), worths[move]))
-            move = order[0] if order[0].startswith(f"{self._tile}@") else None
+        elif evil:
+            order = sorted(values, key=lambda move: (not move.startswith(f"{tile}@"), values[move]))
+            move = order[0] if order[0].startswith(f"{tile}@") else None
             value = sum(
-                chance * min(worths[m] for m in worths if m.startswith(f"{index}@"))
+                chance * min(values[m] for m in values if m.startswith(f"{index}@"))
                 for index, chance in self._rules.spawns.items()
             )
         else:
-            order = sorted(worths, key=lambda move: -(odds[move] or 0.0))
-            move, value = None, sum((odds[m] or 0.0) * worth for m, worth in worths.items())
+            order = sorted(values, key=lambda move: -(odds[move] or 0.0))
+            move, value = None, sum((odds[m] or 0.0) * each for m, each in values.items())
         lines = tuple(
             Line(
-                (text, *self._follow(position, text, how, memory)),
-                points(worths[text], exact=False),
+                (text, *self._follow(text, how)),
+                points(values[text], exact=False),
                 depth=int(how.depth),
-                probability=odds[text] if not self._evil else None,
+                probability=odds[text] if not evil else None,
             )
-            for text in order[: limits.max_lines]
+            for text in order[: self.limits.max_lines]
         )
         return Report(points(value, exact=False), move, lines)
 
-    def _follow(self, position: Position, move: str, how: How, memory: Memory) -> list[str]:
+    def _follow(self, move: str, how: How) -> list[str]:
         """How play may go on after a slide, no further than was searched; nothing after a drop."""
-        if not position.before or how.depth == 1:
+        if not self._position.before or how.depth == 1:
             return []
-        after = self._rules.play(position, move).position
+        after = self._rules.play(self._position, move).position
         actions: NDArray[np.int64] = np.zeros(min(LONGEST_LINE, 2 * int(how.depth) - 1), np.int64)
-        length = expectimax.think_on(self._player.brain, how, self._player.game.board(after.cells), memory, actions)
+        board = self._player.game.board(after.cells)
+        length = expectimax.likely_line(self._player.brain, how, board, self._memory, actions)
         return [SLIDES[a] if a < 4 else f"{a >> 4}@{a & 15}" for a in actions[:length].tolist()]
 
 
-def points(value: float, *, exact: bool) -> Score:
-    """A score in points, which are always the player's."""
-    return Score(Side.PLAYER_ONE, ExpectedPoints(value), exact)
+def power_of_two(number: int) -> int:
+    """The largest power of two that is not above a number."""
+    return 1 << (number.bit_length() - 1)

@@ -11,22 +11,44 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from plyd.clients import EngineClient
+from plyd.clients.cli import main
+from plyd.clients.commands import solve as solve_command
+from plyd.clients.commands.solve import answer
+from tests.clients.library.relay import Relay
 from tests.patience import LONG, SOON, until
 
 EXPECTED = "expected b or a and 6 numbers from 0 to 33"
 
 
 @pytest.fixture
-def solve(plyd, daemon):
-    """Run `plyd solve` on some input, with the session's daemon unless told otherwise."""
+def program(plyd, daemon):
+    """Run `plyd solve` as a process on some input."""
 
-    def run(data, *options, connect=daemon):
-        command = [*plyd, "solve", *(["--connect", connect] if connect else []), *options]
+    def run(data, *options):
+        command = [*plyd, "solve", "--connect", daemon, *options]
         return subprocess.run(command, input=data, capture_output=True, timeout=SOON)
+
+    return run
+
+
+@pytest.fixture
+def solve(daemon, tmp_path, capsys):
+    """Run the loop of `plyd solve` within this process, from file to file."""
+
+    def run(data, *, moves=False, strict=False):
+        (tmp_path / "queries").write_bytes(data)
+        with (tmp_path / "queries").open("rb") as source, (tmp_path / "answers").open("wb") as sink:
+            files = {"source": source.fileno(), "sink": sink.fileno()}
+            status = answer(daemon, moves=moves, strict=strict, banner=False, **files)
+        return SimpleNamespace(
+            stdout=(tmp_path / "answers").read_bytes(), stderr=capsys.readouterr().err.encode(), returncode=status
+        )
 
     return run
 
@@ -65,8 +87,8 @@ def read_line(file, seconds=SOON):
 # Values
 
 
-def test_examples(solve, examples):
-    done = solve("\n".join(examples).encode())
+def test_examples(program, examples):
+    done = program("\n".join(examples).encode())
     assert done.stdout.decode().splitlines() == [f"= {value}" for value in examples.values()]
     assert done.stderr == b""
     assert done.returncode == 0
@@ -81,13 +103,13 @@ def test_one_answer_for_each_query_in_order(solve, daemon, boards):
 
 
 def test_moves(solve):
-    done = solve(b"b 2 2 0 0 0 0\nb 0 0 0 0 4 2\na 0 0 0 0 4 2\nb 7 12 4 10 4 2\nb 1 1 1 1 1 1\n", "--moves")
+    done = solve(b"b 2 2 0 0 0 0\nb 0 0 0 0 4 2\na 0 0 0 0 4 2\nb 7 12 4 10 4 2\nb 1 1 1 1 1 1\n", moves=True)
     assert done.stdout == b"= 1422.339261 right\n= 1412.897933 left\n= 1412.893618\n= 0\n= -1\n"
     assert done.returncode == 0
 
 
-def test_banner(solve, daemon):
-    done = solve(b"b 2 2 0 0 0 0\n", "--banner")
+def test_banner(program, daemon):
+    done = program(b"b 2 2 0 0 0 0\n", "--banner")
     head = f"2584-Solver: plyd solve --connect {daemon} --banner"
     assert done.stdout.decode().splitlines() == [head, "", "solver is initialized.", "", "= 1422.339261"]
 
@@ -192,14 +214,14 @@ def test_nothing_but_malformed_lines(solve):
 
 def test_strict_stops_at_the_first_malformed_line(solve):
     good = b"b 2 2 0 0 0 0\n"
-    done = solve(good * 30_000 + b"\nx\n" + good + b"y\n" + good * 30_000, "--strict")
+    done = solve(good * 30_000 + b"\nx\n" + good + b"y\n" + good * 30_000, strict=True)
     assert done.stdout == b"= 1422.339261\n" * 30_000
     assert done.stderr.decode() == f'line 30002: unknown letter "x" in "x"; {EXPECTED}\n'
     assert done.returncode == 1
 
 
 def test_strict_without_malformed_lines(solve):
-    done = solve(b"b 2 2 0 0 0 0\n", "--strict")
+    done = solve(b"b 2 2 0 0 0 0\n", strict=True)
     assert done.stdout == b"= 1422.339261\n"
     assert done.returncode == 0
 
@@ -295,17 +317,13 @@ def test_output_that_cannot_be_written(plyd, daemon):
     assert done.stderr == b"Error: [Errno 28] No space left on device\n"
 
 
-def test_nobody_to_connect_to(start):
-    began = time.monotonic()
-    processes = {
-        address: start("--connect", address) for address in ("127.0.0.1:1", "unix:/nowhere/at/all", "host.invalid:1")
-    }
-    for address, process in processes.items():
-        assert process.wait(SOON) == 1
-        assert process.stdout.read() == b""
-        [told] = process.stderr.read().decode().splitlines()
-        assert told.startswith(f"Error: {address} is unavailable: ")
-    assert time.monotonic() - began < SOON
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "unix:/nowhere/at/all", "host.invalid:1"])
+def test_nobody_to_connect_to(monkeypatch, address):
+    monkeypatch.setattr(solve_command, "FIRST_SECONDS", 0.1)
+    done = CliRunner().invoke(main, ["solve", "--connect", address])
+    assert (done.exit_code, done.stdout) == (1, "")
+    [told] = done.stderr.splitlines()
+    assert told.startswith(f"Error: {address} is unavailable: ")
 
 
 def test_ctrl_c(start, daemon):
@@ -317,18 +335,19 @@ def test_ctrl_c(start, daemon):
     assert process.stderr.read() == b""
 
 
-def test_daemon_killed_and_back_while_queries_run(start, own_daemon, examples):
-    process = start("--connect", own_daemon.address)
-    for number in range(2):
-        for query, value in examples.items():
-            process.stdin.write(f"{query}\n".encode())
-            assert read_line(process.stdout) == f"= {value}\n".encode()
-        if number == 0:
-            own_daemon.kill()
-            own_daemon.launch()
-    process.stdin.close()
-    assert process.wait(SOON) == 0
-    assert process.stderr.read() == b""
+def test_daemon_lost_and_back_between_queries(start, daemon, examples):
+    with Relay(daemon) as relay:
+        process = start("--connect", relay.address)
+        for number in range(2):
+            for query, value in examples.items():
+                process.stdin.write(f"{query}\n".encode())
+                assert read_line(process.stdout) == f"= {value}\n".encode()
+            if number == 0:
+                relay.cut()
+                relay.restore()
+        process.stdin.close()
+        assert process.wait(SOON) == 0
+        assert process.stderr.read() == b""
 
 
 def test_daemon_killed_and_back_in_the_middle_of_many(start, own_daemon, daemon, boards):
@@ -404,6 +423,7 @@ def test_private_daemon_goes_with_its_owner(private, number, status):
     until(lambda: is_gone(folder))
 
 
+@pytest.mark.slow
 def test_private_daemon_goes_when_the_reader_has_enough(private):
     process, folder = private
     process.stdout.close()
@@ -427,20 +447,14 @@ def test_private_daemon_that_does_not_start(start, tmp_path):
 # --- Odd places -------------------------------------------------------------------------------------------------------
 
 
-def test_modules_in_the_folder_where_it_runs_are_not_imported(tmp_path):
+def test_modules_in_the_working_folder_and_a_long_temporary_folder_do_no_harm(tmp_path):
     for name in ("click", "uvloop", "grpc", "numba"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the wrong place')")
-    plyd = os.path.join(os.path.dirname(sys.executable), "plyd")
-    done = subprocess.run([plyd, "solve"], input=b"b 2 2 0 0 0 0\n", capture_output=True, cwd=tmp_path, timeout=LONG)
-    assert (done.stdout, done.stderr) == (b"= 1422.339261\n", b"")
-
-
-def test_long_name_of_the_temporary_folder_is_no_obstacle(tmp_path):
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
-    command = [sys.executable, "-m", "plyd.clients", "solve"]
-    environment = {**os.environ, "TMPDIR": str(folder)}
-    done = subprocess.run(command, input=b"b 2 2 0 0 0 0\n", capture_output=True, env=environment, timeout=LONG)
+    plyd = os.path.join(os.path.dirname(sys.executable), "plyd")
+    places = {"cwd": tmp_path, "env": {**os.environ, "TMPDIR": str(folder)}}
+    done = subprocess.run([plyd, "solve"], input=b"b 2 2 0 0 0 0\n", capture_output=True, timeout=LONG, **places)
     assert (done.stdout, done.stderr) == (b"= 1422.339261\n", b"")
 
 
@@ -455,8 +469,6 @@ def test_closed_stdin_or_stdout_is_told(closed):
 
 
 def test_empty_address_is_refused():
-    done = subprocess.run(
-        [sys.executable, "-m", "plyd.clients", "solve", "--connect", ""], capture_output=True, timeout=60
-    )
-    assert done.returncode == 2
-    assert b"an address is HOST:PORT or unix:PATH" in done.stderr
+    done = CliRunner().invoke(main, ["solve", "--connect", ""])
+    assert done.exit_code == 2
+    assert "an address is HOST:PORT, unix:PATH or tls:HOST:PORT" in done.stderr

@@ -31,7 +31,24 @@ from tests.servers.fakes import FakeEngine
 
 TOP = [sys.executable, "-m", "plyd.clients", "top"]
 FULL = Figures(
-    "127.0.0.1:25860", "ready", None, ("2584-2x3",), "0.1.0", 90.0, 100, 0.001, 0.02, 2, 1, 3, 4, 5, 6, 2e8, 0.5
+    "127.0.0.1:25860",
+    "ready",
+    None,
+    ("2584-2x3",),
+    "0.1.0",
+    90.0,
+    100,
+    0.001,
+    0.02,
+    2,
+    1,
+    3,
+    4,
+    5,
+    6,
+    2e8,
+    0.5,
+    ("127.0.0.1:25840",),
 )
 
 
@@ -137,6 +154,7 @@ def test_once_tells_of_a_daemon_at_work_and_of_one_that_is_away(sticks):
     assert done.exit_code == 0
     here, there = json.loads(done.stdout)
     assert (here["address"], here["state"], here["games"]) == (sticks.metrics, "ready", ["sticks"])
+    assert here["serving"] == [sticks.target]
     assert (here["slots"], here["running"], here["waiting"]) == (1, 1, 0)
     assert 5 < here["nodes_per_second"] < 60  # a report each 20 ms
     assert here["memory_bytes"] > 1e6
@@ -148,12 +166,19 @@ def test_once_is_a_table_for_people(sticks):
     done = CliRunner().invoke(main, ["top", sticks.metrics, "--once", "--interval", "0.1"])
     heading, row = [line for line in done.stdout.splitlines() if line.strip(" ─")]
     assert heading.split()[:5] == ["daemon", "game", "state", "up", "req/s"]
-    assert row.split()[:3] == [sticks.metrics, "sticks", "ready"]
+    assert row.split()[:3] == [sticks.target, "sticks", "ready"]
+
+
+def test_the_address_in_the_table_is_one_that_health_takes(sticks):
+    done = CliRunner().invoke(main, ["top", sticks.metrics, "--once", "--interval", "0.1"])
+    _, row = [line for line in done.stdout.splitlines() if line.strip(" ─")]
+    assert CliRunner().invoke(main, ["health", row.split()[0]]).exit_code == 0
 
 
 def test_once_fails_if_nobody_answers():
     done = CliRunner().invoke(main, ["top", "127.0.0.1:1", "--once", "--interval", "0.1"])
     assert done.exit_code == 1
+    assert "127.0.0.1:1 (metrics)" in done.stdout
     assert "Connection refused" in done.stdout
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plyd.clients.formats.files import FORMATS, MOST_BYTES, MOST_MOVES, Record, read, write
+from plyd.clients.formats.files import FORMATS, MOST_BYTES, MOST_MOVES, GameRecord, read, write
 from plyd.clients.library.errors import InvalidRequest
 from plyd.engines.connect4.rules import Connect4Rules
 from plyd.engines.gomoku.rules import FREESTYLE
@@ -46,7 +46,7 @@ def test_every_game_has_its_formats_and_text_last():
 @given(data=st.data())
 def test_what_is_written_is_read(game, form, data):
     is_for_two = game in ("connect4", "gomoku")
-    record = Record(
+    record = GameRecord(
         game,
         variant="standard" if game == "gomoku" else "classic",
         start={"connect4": "7x6 #4,1", "gomoku": "15x15", "2584": EMPTY_4X4}.get(game, ""),
@@ -64,7 +64,7 @@ def test_what_is_written_is_read(game, form, data):
 
 
 def test_sgf():
-    record = Record("gomoku", "standard", "15x15", ("h8", "h9", "a15", "o1"), "1-0", ("A", "B]"))
+    record = GameRecord("gomoku", "standard", "15x15", ("h8", "h9", "a15", "o1"), "1-0", ("A", "B]"))
     assert write(record, "sgf") == (
         "gomoku.sgf",
         "application/x-go-sgf",
@@ -74,35 +74,38 @@ def test_sgf():
 
 def test_sgf_of_a_start_with_stones():
     start = "...../.xx../..o../...../..... o"
-    data = write(Record("gomoku", start=start, moves=("a1", "e5")), "sgf")[2]
+    data = write(GameRecord("gomoku", start=start, moves=("a1", "e5")), "sgf")[2]
     assert data == b"(;FF[4]GM[4]CA[UTF-8]AP[plyd]SZ[5]AB[bb][cb]AW[cc]PL[W]\n;W[ae];B[ea])\n"
-    assert read("x.sgf", data) == Record("gomoku", "", start.removesuffix(" o"), ("a1", "e5"))
+    assert read("x.sgf", data) == GameRecord("gomoku", "", start.removesuffix(" o"), ("a1", "e5"))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("(;)", Record("gomoku", start="15x15")),
-        ("(;GM[4]SZ[9];B[aa])", Record("gomoku", start="9x9", moves=("a9",))),
-        ("junk before (;SZ[19:19];B[ss]) and after", Record("gomoku", start="19x19", moves=("s1",))),
-        ("( ;\r\nGM [4]\n ;B [hh]\n\t; W[ii] )", Record("gomoku", start="15x15", moves=("h8", "i7"))),
+        ("(;)", GameRecord("gomoku", start="15x15")),
+        ("(;GM[4]SZ[9];B[aa])", GameRecord("gomoku", start="9x9", moves=("a9",))),
+        ("junk before (;SZ[19:19];B[ss]) and after", GameRecord("gomoku", start="19x19", moves=("s1",))),
+        ("( ;\r\nGM [4]\n ;B [hh]\n\t; W[ii] )", GameRecord("gomoku", start="15x15", moves=("h8", "i7"))),
         (
             "(;C[a \\] ; \\\\ (b)];B[hh](;W[hg](;B[aa])(;B[bb]))(;W[ii])) (;B[cc])",
-            Record("gomoku", start="15x15", moves=("h8", "h9", "a15")),
+            GameRecord("gomoku", start="15x15", moves=("h8", "h9", "a15")),
         ),
-        ("(;GaMe[4]SiZe[15];Black[hh])", Record("gomoku", start="15x15", moves=("h8",))),
-        ("(;B[h8];W[H9])", Record("gomoku", start="15x15", moves=("h8", "h9"))),
-        ("(;SZ[5];W[cc])", Record("gomoku", start="...../...../...../...../..... o", moves=("c3",))),
-        ("(;SZ[5]AB[aa:ba]AW[ab][bb];B[cc])", Record("gomoku", start="xx.../oo.../...../...../.....", moves=("c3",))),
-        ("(;SZ[5]AB[aa:ea]AE[ba:da];AW[cc]PL[B])", Record("gomoku", start="x...x/...../..o../...../..... x")),
-        ("(;SZ[5]AB[aa:ba]PL[W])", Record("gomoku", start="xx.../...../...../...../..... o")),
-        ("(;RU[Freestyle gomoku]RE[W+Resign])", Record("gomoku", "freestyle", "15x15", result="0-1")),
-        ("(;RU[1]RE[B+1])", Record("gomoku", "standard", "15x15", result="1-0")),
-        ("(;RU[caro]RE[Draw])", Record("gomoku", "", "15x15", result="1/2-1/2")),
-        ("(;RU[Renju])", Record("gomoku", "renju", "15x15")),
-        ("(;RU[4])", Record("gomoku", "renju", "15x15")),
-        ("(;RE[?]PB[a\\\nb]PW[ c\nd ])", Record("gomoku", "", "15x15", players=("ab", "c d"))),
-        ("(;B[hh];C[he thinks]N[x];W[hg]C[so do I])", Record("gomoku", "", "15x15", ("h8", "h9"))),
+        ("(;GaMe[4]SiZe[15];Black[hh])", GameRecord("gomoku", start="15x15", moves=("h8",))),
+        ("(;B[h8];W[H9])", GameRecord("gomoku", start="15x15", moves=("h8", "h9"))),
+        ("(;SZ[5];W[cc])", GameRecord("gomoku", start="...../...../...../...../..... o", moves=("c3",))),
+        (
+            "(;SZ[5]AB[aa:ba]AW[ab][bb];B[cc])",
+            GameRecord("gomoku", start="xx.../oo.../...../...../.....", moves=("c3",)),
+        ),
+        ("(;SZ[5]AB[aa:ea]AE[ba:da];AW[cc]PL[B])", GameRecord("gomoku", start="x...x/...../..o../...../..... x")),
+        ("(;SZ[5]AB[aa:ba]PL[W])", GameRecord("gomoku", start="xx.../...../...../...../..... o")),
+        ("(;RU[Freestyle gomoku]RE[W+Resign])", GameRecord("gomoku", "freestyle", "15x15", result="0-1")),
+        ("(;RU[1]RE[B+1])", GameRecord("gomoku", "standard", "15x15", result="1-0")),
+        ("(;RU[caro]RE[Draw])", GameRecord("gomoku", "", "15x15", result="1/2-1/2")),
+        ("(;RU[Renju])", GameRecord("gomoku", "renju", "15x15")),
+        ("(;RU[4])", GameRecord("gomoku", "renju", "15x15")),
+        ("(;RE[?]PB[a\\\nb]PW[ c\nd ])", GameRecord("gomoku", "", "15x15", players=("ab", "c d"))),
+        ("(;B[hh];C[he thinks]N[x];W[hg]C[so do I])", GameRecord("gomoku", "", "15x15", ("h8", "h9"))),
     ],
 )
 def test_sgf_of_other_programs(text, expected):
@@ -114,7 +117,7 @@ PSQ = "Piskvorky 15x15, 11:11, 0\n8,8,0\n9,7,1234\n1,15,3\nRAPFI.zip\npbrain-ply
 
 
 def test_psq():
-    record = Record("gomoku", "freestyle", "15x15", ("h8", "i9", "a1"), players=("RAPFI.zip", "pbrain-plyd"))
+    record = GameRecord("gomoku", "freestyle", "15x15", ("h8", "i9", "a1"), players=("RAPFI.zip", "pbrain-plyd"))
     name, media_type, data = write(record, "psq")
     assert (name, media_type) == ("gomoku.psq", "text/plain; charset=utf-8")
     assert data == b"Piskvorky 15x15, 11:11, 0\r\n8,8,0\r\n9,7,0\r\n1,15,0\r\nRAPFI.zip\r\npbrain-plyd\r\n-1\r\n"
@@ -126,10 +129,13 @@ def test_psq():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Piskvorky 20x20, 0:0, 0\n", Record("gomoku", start="20x20")),
-        ("Piskvorky 15x15, 11:11, 0\n8,8\n-1", Record("gomoku", start="15x15", moves=("h8",))),
-        ("Piskvorky 15x15, 11:11, 1\n8,8,0\nA\nB\n0\n", Record("gomoku", "", "15x15", ("h8",), "", ("B", "A"))),
-        ("Piskvorky 15x15, 11:11, 0\nA\nB\n-1\n0,Standard", Record("gomoku", "standard", "15x15", players=("A", "B"))),
+        ("Piskvorky 20x20, 0:0, 0\n", GameRecord("gomoku", start="20x20")),
+        ("Piskvorky 15x15, 11:11, 0\n8,8\n-1", GameRecord("gomoku", start="15x15", moves=("h8",))),
+        ("Piskvorky 15x15, 11:11, 1\n8,8,0\nA\nB\n0\n", GameRecord("gomoku", "", "15x15", ("h8",), "", ("B", "A"))),
+        (
+            "Piskvorky 15x15, 11:11, 0\nA\nB\n-1\n0,Standard",
+            GameRecord("gomoku", "standard", "15x15", players=("A", "B")),
+        ),
     ],
 )
 def test_psq_of_other_programs(text, expected):
@@ -142,7 +148,7 @@ def packed(*records):
 
 
 def test_record_file():
-    record = Record("2584", "hard", EMPTY_4X4, ("1@4", "3@15", "up", "1@0", "left"))
+    record = GameRecord("2584", "hard", EMPTY_4X4, ("1@4", "3@15", "up", "1@0", "left"))
     name, media_type, data = write(record, "record")
     assert (name, media_type) == ("2584.rec", "application/octet-stream")
     assert data == struct.pack("<QQ5hQQ", 1, 5, 0x14, 0x3F, 0, 0x10, 3, 0, 0)
@@ -159,7 +165,7 @@ def test_record_file_with_several_games():
 
 def test_text_of_a_game_for_two():
     moves = tuple("444433525611")
-    record = Record("connect4", start="7x6", moves=moves, result="1-0", players=("you", "plyd"))
+    record = GameRecord("connect4", start="7x6", moves=moves, result="1-0", players=("you", "plyd"))
     assert write(record, "text")[2].decode() == (
         "game: connect4\nstart: 7x6\nresult: 1-0\nfirst: you\nsecond: plyd\n\n"
         "1. 4 4 2. 4 4 3. 3 3 4. 5 2 5. 5 6\n6. 1 1\n"
@@ -167,7 +173,7 @@ def test_text_of_a_game_for_two():
 
 
 def test_text_of_a_tile_game():
-    record = Record("2584", "hard", moves=("1@0", "3@5", *["left", "1@15"] * 5))
+    record = GameRecord("2584", "hard", moves=("1@0", "3@5", *["left", "1@15"] * 5))
     assert write(record, "text") == (
         "2584.txt",
         "text/plain; charset=utf-8",
@@ -185,7 +191,7 @@ def test_text_of_a_tile_game():
     ],
 )
 def test_text_is_read_tolerantly(text):
-    assert read("a.txt", text.encode()) == Record("gomoku", start="15x15", moves=("h8", "i9", "a1"))
+    assert read("a.txt", text.encode()) == GameRecord("gomoku", start="15x15", moves=("h8", "i9", "a1"))
 
 
 def test_starts_that_are_written_are_those_of_the_daemon():
@@ -195,9 +201,9 @@ def test_starts_that_are_written_are_those_of_the_daemon():
         "...../...../...../...../..... o",
         "xx.../...../...../...../..... x",
     ):
-        data = write(Record("gomoku", start=text), "sgf")[2]
+        data = write(GameRecord("gomoku", start=text), "sgf")[2]
         assert read("a.sgf", data).start == FREESTYLE.text(FREESTYLE.parse(text)) == text
-    assert read("a.txt", write(Record("connect4", start="9x9 #5,3"), "text")[2]).start == "9x9 #5,3"
+    assert read("a.txt", write(GameRecord("connect4", start="9x9 #5,3"), "text")[2]).start == "9x9 #5,3"
     assert Connect4Rules().text(Connect4Rules().parse("9x9 #5,3")) == "9x9 #5,3"
 
 
@@ -273,21 +279,21 @@ def test_number_of_a_record_that_is_not_there(number):
 @pytest.mark.parametrize(
     ("record", "form", "message"),
     [
-        (Record("chess"), "text", "unknown game 'chess'; games are 2048,"),
-        (Record("gomoku"), "pgn", "no format 'pgn' for gomoku; it has sgf, psq, text"),
-        (Record("2048"), "record", "no format 'record' for 2048; it has text"),
-        (Record("gomoku", moves=("h8\n",)), "text", r"move 1 is 'h8\\n'"),
-        (Record("gomoku", variant="a\nb"), "text", "is not one line of plain text"),
-        (Record("gomoku", start="9x9", moves=("k1",)), "sgf", "move 'k1' is off a board of 9x9"),
-        (Record("gomoku", start="9x9", moves=("a10",)), "psq", "move 'a10' is off a board of 9x9"),
-        (Record("gomoku", start="9x8"), "sgf", "cannot read the start '9x8'"),
-        (Record("gomoku", start="...../....."), "sgf", "cannot read the start"),
-        (Record("gomoku", start="#..../...../...../...../....."), "sgf", "SGF has no blocked points"),
-        (Record("gomoku", start="x..../...../...../...../....."), "psq", "PSQ games begin on an empty board"),
-        (Record("2584", start=EMPTY_4X4[:-1] + "1"), "record", "record files begin at the empty board"),
-        (Record("2584", moves=("4@0",)), "record", "a drop '4@0'; indices are 1, 2, 3, cells 0 to 15"),
-        (Record("2584", moves=("1@16",)), "record", "a drop '1@16'"),
-        (Record("2048", moves=("right",) * MOST_MOVES), "text", "a file of 1200012 bytes"),
+        (GameRecord("chess"), "text", "unknown game 'chess'; games are 2048,"),
+        (GameRecord("gomoku"), "pgn", "no format 'pgn' for gomoku; it has sgf, psq, text"),
+        (GameRecord("2048"), "record", "no format 'record' for 2048; it has text"),
+        (GameRecord("gomoku", moves=("h8\n",)), "text", r"move 1 is 'h8\\n'"),
+        (GameRecord("gomoku", variant="a\nb"), "text", "is not one line of plain text"),
+        (GameRecord("gomoku", start="9x9", moves=("k1",)), "sgf", "move 'k1' is off a board of 9x9"),
+        (GameRecord("gomoku", start="9x9", moves=("a10",)), "psq", "move 'a10' is off a board of 9x9"),
+        (GameRecord("gomoku", start="9x8"), "sgf", "cannot read the start '9x8'"),
+        (GameRecord("gomoku", start="...../....."), "sgf", "cannot read the start"),
+        (GameRecord("gomoku", start="#..../...../...../...../....."), "sgf", "SGF has no blocked points"),
+        (GameRecord("gomoku", start="x..../...../...../...../....."), "psq", "PSQ games begin on an empty board"),
+        (GameRecord("2584", start=EMPTY_4X4[:-1] + "1"), "record", "record files begin at the empty board"),
+        (GameRecord("2584", moves=("4@0",)), "record", "a drop '4@0'; indices are 1, 2, 3, cells 0 to 15"),
+        (GameRecord("2584", moves=("1@16",)), "record", "a drop '1@16'"),
+        (GameRecord("2048", moves=("right",) * MOST_MOVES), "text", "a file of 1200012 bytes"),
     ],
 )
 def test_games_that_cannot_be_written(record, form, message):
@@ -303,14 +309,14 @@ def test_no_file_breaks_anything(name, data):
 
 @pytest.mark.parametrize("name", ["9,9,100", "1,1", "7", "-1"])
 def test_a_psq_player_named_like_a_move_is_not_played(name):
-    _, _, data = write(Record("gomoku", start="15x15", moves=("h8",), players=(name, "b")), "psq")
+    _, _, data = write(GameRecord("gomoku", start="15x15", moves=("h8",), players=(name, "b")), "psq")
     again = read("a.psq", data)
     assert (again.moves, again.players) == (("h8",), (f"({name})", "b"))
 
 
 def test_a_game_that_no_record_file_can_hold_is_not_written_to_one():
     with pytest.raises(InvalidRequest, match="drops both 2-tiles and 3-tiles"):
-        write(Record("2584", moves=("2@2", "3@4")), "record")
+        write(GameRecord("2584", moves=("2@2", "3@4")), "record")
 
 
 @pytest.mark.parametrize("move", ["3@04", "03@4", "0@4"])

@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.clients.formats.rec2584 import SLIDES, Judge, Replay
-from plyd.clients.hosts.arena2584 import VARIANTS, Adviser, Arena, Side
+from plyd.clients.formats.rec2584_judge import Judge
+from plyd.clients.formats.tile_replay import SLIDES, Replay
+from plyd.clients.hosts.arena2584 import VARIANTS, Adviser, Arena, ArenaPlayer
 from plyd.clients.library.errors import Unavailable
 from tests.patience import SOON
 
@@ -38,7 +39,9 @@ class AbsentDaemon:
 
 
 def arena_for(out, errors, daemon=None, variant="hard", name="plyd"):
-    side = Side(name, Adviser((daemon or FakeDaemon()).search, {"depth": 1}, evil=True), VARIANTS[variant], seed=5)
+    side = ArenaPlayer(
+        name, Adviser((daemon or FakeDaemon()).search, {"depth": 1}, evil=True), VARIANTS[variant], seed=5
+    )
     return Arena(side, out, errors)
 
 
@@ -325,7 +328,7 @@ def test_daemon_that_is_gone_does_not_make_us_silent():
     ("arguments", "message"),
     [
         (["--depth", "2", "--move-time", "5"], "--depth and --move-time exclude each other"),
-        (["--connect", ""], "an address is HOST:PORT or unix:PATH"),
+        (["--connect", ""], "an address is HOST:PORT, unix:PATH or tls:HOST:PORT"),
         (["--variant", "easy"], "'easy' is not one of 'hard', 'classic'"),
     ],
 )

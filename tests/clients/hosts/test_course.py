@@ -18,7 +18,7 @@ from plyd.v1 import position_pb2
 from tests.patience import LONG, SOON
 
 ROOT = Path(__file__).parents[3]
-SOURCE = ROOT / "clients" / "course" / "plyd_course.c"
+SOURCE = ROOT / "clients" / "hosts" / "course" / "plyd_course.c"
 HOST = Path(__file__).with_name("course_host.c")
 FLAGS = ["-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
 MOVE_MS = 20

@@ -36,7 +36,7 @@ def drop(board, columns, column, mark):
 def agent(connect4, monkeypatch):
     """The agent, at a table of its own, with a daemon that runs."""
     monkeypatch.setenv("PLYD_CONNECT4", connect4)
-    monkeypatch.setattr(connectx, "TABLE", connectx.Table())
+    monkeypatch.setattr(connectx, "SESSION", connectx.KaggleSession())
     return connectx.agent
 
 
@@ -153,8 +153,8 @@ def test_a_private_daemon_if_nobody_is_there(agent, nowhere, monkeypatch, capsys
     for _ in range(2):
         assert agent(observation([0] * 42, 1), configuration()) in range(7)
     assert capsys.readouterr().err.count(f"{nowhere} is unavailable") == 1
-    assert connectx.TABLE.client().settings.target.startswith("unix:")
-    connectx.TABLE._stack.close()
+    assert connectx.SESSION.client().settings.target.startswith("unix:")
+    connectx.SESSION._stack.close()
 
 
 def test_a_game_that_breaks_off_costs_no_more_than_strength(agent, streams, monkeypatch, capsys):

@@ -11,7 +11,7 @@ import pytest
 from tests.lacking import give_up
 from tests.patience import LONG, SOON
 
-FOLDER = Path(__file__).parents[3] / "clients" / "node"
+FOLDER = Path(__file__).parents[3] / "clients" / "hosts" / "node"
 
 
 @pytest.fixture(scope="module")

@@ -1,27 +1,35 @@
-"""The way to a daemon: what the address and the environment say, and what is refused before anything is sent."""
+"""The channel to a daemon: what the address and the environment say, and what is refused before anything is sent."""
 
 import hashlib
+import socket
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import pytest
 from click.testing import CliRunner
 
+from plyd.clients import EngineClient
 from plyd.clients.cli import main
-from plyd.clients.library.channel import Credentials, is_local, way_to
-from plyd.clients.library.errors import InvalidRequest
+from plyd.clients.library import channel
+from plyd.clients.library.channel import Credentials, channel_config, is_local
+from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.errors import InvalidRequest, Unavailable
+from plyd.engines.registry import ENGINES
+from tests.servers.certificates import make_authority, make_certificate
 
 NOTHING = Credentials()
 
 
 def test_a_plain_address_is_not_encrypted_and_shows_nothing():
-    way = way_to("127.0.0.1:25840", NOTHING)
-    assert (way.target, way.encryption, way.metadata) == ("127.0.0.1:25840", None, ())
+    config = channel_config("127.0.0.1:25840", NOTHING)
+    assert (config.target, config.encryption, config.metadata) == ("127.0.0.1:25840", None, ())
 
 
 def test_an_encrypted_address():
-    way = way_to("tls:engines.example:443", Credentials(token="t"))
-    assert way.target == "engines.example:443"
-    assert way.encryption is not None
-    assert way.metadata == (("authorization", "Bearer t"),)
+    config = channel_config("tls:engines.example:443", Credentials(token="t"))
+    assert config.target == "engines.example:443"
+    assert config.encryption is not None
+    assert config.metadata == (("authorization", "Bearer t"),)
 
 
 def test_what_is_shown_comes_from_the_environment(tmp_path):
@@ -56,13 +64,13 @@ def test_addresses_of_this_machine(target, local):
         ("10.0.0.1:1", Credentials(token="t"), 'a token would go to "10.0.0.1:1" unencrypted; is the address "tls:10'),
         ("tls:a:1", Credentials(ca="/none"), 'cannot read PLYD_CA "/none": No such file'),
         ("tls:a:1", Credentials(certificate="/none"), "a certificate and its key go together"),
-        ("127.0.0.1:1", Credentials(token="a b"), "the token has characters that no token has"),
-        ("127.0.0.1:1", Credentials(token="a\nb"), "the token has characters that no token has"),
+        ("127.0.0.1:1", Credentials(token="a b"), "the token contains invalid characters"),
+        ("127.0.0.1:1", Credentials(token="a\nb"), "the token contains invalid characters"),
     ],
 )
 def test_refused_before_anything_is_sent(target, shown, message):
     with pytest.raises(InvalidRequest) as caught:
-        way_to(target, shown)
+        channel_config(target, shown)
     assert message in str(caught.value)
 
 
@@ -86,3 +94,89 @@ def test_a_token_for_a_name_that_no_client_has():
     done = CliRunner().invoke(main, ["token", "a b"])
     assert done.exit_code == 1
     assert "name is 'a b'; allowed is 1 to 64 of" in done.stderr
+
+
+# Where `plyd up` serves
+
+
+def test_addresses_of_up_are_those_of_the_registry():
+    assert list(channel.UP_ADDRESSES) == list(ENGINES)
+    assert list(channel.UP_ADDRESSES.values()) == [f"127.0.0.1:{25840 + i}" for i in range(len(ENGINES))]
+
+
+def test_a_large_private_daemon_is_announced_with_the_running_one(monkeypatch, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        monkeypatch.setitem(channel.UP_ADDRESSES, "2584", address)
+        EmbeddedDaemon("2584")._announce("2584")
+        assert capsys.readouterr().err == (
+            "starting a private 2584 daemon (2.4 GB of weights, up to 30 s); "
+            f"--connect {address} uses the one that is running\n"
+        )
+    EmbeddedDaemon("2584")._announce("2584")
+    assert capsys.readouterr().err == "starting a private 2584 daemon (2.4 GB of weights, up to 30 s)\n"
+    EmbeddedDaemon("gomoku")._announce("gomoku")
+    assert capsys.readouterr().err == ""
+
+
+# Hints at TLS
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A folder with an authority, a certificate of it, and another authority."""
+    folder = tmp_path_factory.mktemp("certificates")
+    make_authority(folder)
+    make_authority(folder, "other")
+    make_certificate(folder, "server", "localhost")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tls_servers(certificates):
+    """Addresses of a server with TLS, of one that requires a client certificate, and of one without TLS."""
+    pair = (certificates / "server.key").read_bytes(), (certificates / "server.pem").read_bytes()
+    authority = (certificates / "ca.pem").read_bytes()
+    servers = [grpc.server(ThreadPoolExecutor(1)) for _ in range(3)]
+    ports = [
+        servers[0].add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair])),
+        servers[1].add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair], authority, True)),
+        servers[2].add_insecure_port("127.0.0.1:0"),
+    ]
+    for server in servers:
+        server.start()
+    yield {name: f"127.0.0.1:{port}" for name, port in zip(("tls", "mutual", "plain"), ports, strict=True)}
+    for server in servers:
+        server.stop(None)
+
+
+@pytest.mark.parametrize(
+    ("server", "prefix", "ca", "hint"),
+    [
+        ("tls", "tls:", "", "; PLYD_CA names a file of certificate authorities to trust"),
+        ("tls", "tls:", "other.pem", "; PLYD_CA names a file of certificate authorities to trust"),
+        ("tls", "", "", "; if the daemon uses TLS, its address is tls:{address}"),
+        ("plain", "tls:", "", "; if the daemon does not use TLS, its address is {address}"),
+        (
+            "mutual",
+            "tls:",
+            "ca.pem",
+            "; if the daemon wants a client certificate, set PLYD_CERTIFICATE and PLYD_KEY",
+        ),
+    ],
+)
+def test_a_connection_that_fails_because_of_tls_says_what_to_try(tls_servers, certificates, server, prefix, ca, hint):
+    address = tls_servers[server]
+    credentials = Credentials(ca=str(certificates / ca) if ca else "")
+    with (
+        EngineClient(prefix + address, retry_seconds=0, credentials=credentials) as client,
+        pytest.raises(Unavailable) as caught,
+    ):
+        client.describe()
+    assert str(caught.value).endswith(hint.format(address=address))
+
+
+def test_health_gives_the_hint_too(tls_servers):
+    done = CliRunner().invoke(main, ["health", tls_servers["tls"]])
+    assert done.exit_code == 1
+    assert done.stderr.endswith(f"; if the daemon uses TLS, its address is tls:{tls_servers['tls']}\n")

@@ -1,10 +1,10 @@
-"""EngineClient against real daemons; test_aio.py says the same of its twin."""
+"""EngineClient and AsyncEngineClient against real daemons: every claim of both. test_aio.py has what asyncio adds."""
 
 import contextlib
+import inspect
 import itertools
 import math
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -13,26 +13,72 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from plyd.clients import EngineClient
+from plyd.clients import AsyncEngineClient, AsyncGame, EngineClient, Game
 from plyd.clients.library.errors import Cancelled, InvalidRequest, Overloaded, PlydError, TimedOut, Unavailable
 from plyd.v1 import position_pb2, search_pb2
+from tests.clients.library.blocking import Loop, blocking_client, threaded_source
+from tests.clients.library.relay import Relay
 from tests.patience import LONG, SOON, until
 
 OPENING = "b 2 2 0 0 0 0"
-AHEAD = {"method": "expectimax"}  # a search that goes on and on
-PATIENT = {"retry_seconds": 60.0}
+AHEAD = {"method": "expectimax"}  # a search that ends only at a limit
+PATIENT = {"retry_seconds": SOON}
+
+
+@pytest.fixture(scope="module")
+def loop():
+    loop = Loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def connect(request, loop):
+    """Opens a client of either kind; each is closed after the test."""
+    with contextlib.ExitStack() as stack:
+
+        def open_client(*arguments, **settings):
+            if request.param == "blocking":
+                return stack.enter_context(EngineClient(*arguments, **settings))
+            return stack.enter_context(blocking_client(loop, *arguments, **settings))
+
+        yield open_client
 
 
 @pytest.fixture
-def client(daemon):
-    with EngineClient(daemon) as client:
-        yield client
+def source(connect, request):
+    """Makes a source of batches that blocks one that either client can read."""
+    return threaded_source if request.node.callspec.params["connect"] == "asyncio" else iter
 
 
 @pytest.fixture
-def narrow(narrow_daemon):
-    with EngineClient(narrow_daemon) as client:
-        yield client
+def client(connect, daemon):
+    return connect(daemon)
+
+
+@pytest.fixture
+def narrow(connect, narrow_daemon):
+    return connect(narrow_daemon)
+
+
+@pytest.fixture
+def relay(daemon):
+    """A relay to a daemon: what a client loses when a daemon dies, it loses when the relay is cut."""
+    with Relay(daemon) as relay:
+        yield relay
+
+
+@pytest.mark.parametrize(("one", "other"), [(EngineClient, AsyncEngineClient), (Game, AsyncGame)])
+def test_both_clients_have_the_same_methods(one, other):
+    def methods(kind):
+        return {
+            name: [(p.name, p.kind, p.default) for p in inspect.signature(method).parameters.values()]
+            for name, method in vars(kind).items()
+            if inspect.isfunction(method) and not name.startswith("_")
+        }
+
+    assert methods(one) == methods(other)
+    assert len(methods(one)) > 5
 
 
 def test_answer(client, answer_case):
@@ -47,113 +93,105 @@ def test_refusal(client, refusal_case):
     check(caught.value)
 
 
-def test_fault(faulty, fault_case):
+def test_fault(connect, faulty, fault_case):
     status, check = fault_case
-    with EngineClient(faulty, status, retry_seconds=0) as client, pytest.raises(PlydError) as caught:
-        client.describe()
+    with pytest.raises(PlydError) as caught:
+        connect(faulty, status, retry_seconds=0).describe()
     check(caught.value, faulty)
 
 
-def test_unix_socket(daemon, socket_path):
-    with EngineClient(f"unix:{socket_path}") as client:
-        assert client.search(OPENING).move == "right"
+def test_unix_socket(connect, socket_path):
+    assert connect(f"unix:{socket_path}").search(OPENING).move == "right"
 
 
-# Time-outs and waiting
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ({"moves": "right"}, TypeError, "moves is the text 'right'; give a list of moves"),
+        ({"moves": [["right"]]}, TypeError, "move ['right'] is not a text"),
+        ({"secs": 1}, TypeError, "unknown argument 'secs'; known are depth, "),
+        ({"increment_seconds": 1.0}, TypeError, "belong to a clock; give remaining_seconds too"),
+        ({"moves_to_go": 5}, TypeError, "belong to a clock; give remaining_seconds too"),
+        ({"seconds": -1}, InvalidRequest, "seconds is -1; allowed is 0 to 4000000"),
+        ({"seconds": float("nan")}, InvalidRequest, "seconds is nan; allowed is 0 to 4000000"),
+        ({"remaining_seconds": 1e9}, InvalidRequest, "remaining_seconds is 1000000000.0; allowed is"),
+    ],
+)
+def test_invalid_arguments_are_named(client, asked, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        client.search(OPENING, **asked)
 
 
-def test_answer_that_does_not_come_in_time(faulty):
-    with EngineClient(faulty, "SILENCE", timeout=0.1) as client, pytest.raises(TimedOut, match=faulty):
+@pytest.mark.parametrize("moves", [[], ["right"]])
+def test_a_list_where_moves_are_separate_arguments_is_named(client, moves):
+    message = re.escape(f"move {moves!r} is not a text; moves are texts such as 'left', passed one by one")
+    with pytest.raises(TypeError, match=message):
+        client.apply(OPENING, moves)
+    with client.play(OPENING) as game, pytest.raises(TypeError, match=message):
+        game.moves(moves)
+
+
+# Timeouts and waiting
+
+
+def test_answer_that_does_not_come_in_time(connect, faulty):
+    with pytest.raises(TimedOut, match=faulty):
+        connect(faulty, "SILENCE", timeout=0.1).describe()
+
+
+@pytest.mark.parametrize("seconds", [0, 0.1])
+def test_timeout_of_one_call(connect, faulty, seconds):
+    with pytest.raises(TimedOut):
+        connect(faulty, "SILENCE", timeout=LONG).describe(timeout=seconds)
+
+
+def test_search_may_take_longer_than_the_timeout(connect, faulty):
+    waits = connect(faulty, timeout=SOON).search(OPENING, seconds=LONG).elapsed_us / 1e6
+    assert LONG < waits < LONG + SOON + 10  # gRPC rounds a timeout up, a long one to seconds
+
+
+def test_nobody_answers(connect, nowhere):
+    client = connect(nowhere, retry_seconds=0.05)
+    with pytest.raises(Unavailable, match=f"{nowhere} is unavailable: "):
         client.describe()
+    with pytest.raises(Unavailable, match=nowhere):
+        next(client.analyze(OPENING))
+    with pytest.raises(Unavailable, match=nowhere):
+        list(client.evaluate_batches([b"b 2 2 0 0 0 0"]))
+    with pytest.raises(Unavailable, match=nowhere):
+        client.play(OPENING)
 
 
-def test_timeout_of_one_call(faulty):
-    with EngineClient(faulty, "SILENCE", timeout=LONG) as client:
-        began = time.monotonic()
-        for seconds in (0, 0.1):
-            with pytest.raises(TimedOut):
-                client.describe(timeout=seconds)
-        assert time.monotonic() - began < SOON
+@pytest.mark.parametrize(
+    "call", [lambda client: client.describe(), lambda client: client.play(), lambda client: client.evaluate([OPENING])]
+)
+def test_closing_ends_the_wait_for_a_daemon(connect, nowhere, call):
+    client = connect(nowhere, retry_seconds=LONG)
+    threading.Timer(0.2, client.close).start()
+    with pytest.raises(Cancelled, match="the client was closed"):
+        call(client)
 
 
-def test_search_may_take_longer_than_the_timeout(faulty):
-    with EngineClient(faulty, timeout=SOON) as client:
-        waits = client.search(OPENING, seconds=LONG).elapsed_us / 1e6
-    assert LONG < waits < LONG + SOON + 10  # gRPC rounds a time-out up, a long one to seconds
-
-
-def test_nobody_answers(nowhere):
-    with EngineClient(nowhere, retry_seconds=0.2) as client:
-        with pytest.raises(Unavailable, match=f"{nowhere} is unavailable: "):
-            client.describe()
-        with pytest.raises(Unavailable, match=nowhere):
-            next(client.analyze(OPENING))
-        with pytest.raises(Unavailable, match=nowhere):
-            list(client.evaluate_batches([b"b 2 2 0 0 0 0"]))
-        with pytest.raises(Unavailable, match=nowhere):
-            client.play(OPENING)
-
-
-@pytest.mark.parametrize("call", [EngineClient.describe, EngineClient.play, lambda client: client.evaluate([OPENING])])
-def test_closing_ends_the_wait_for_a_daemon(nowhere, call):
-    with EngineClient(nowhere, retry_seconds=LONG) as client:
-        threading.Timer(0.3, client.close).start()
-        with pytest.raises(Cancelled, match="the client was closed"):
-            call(client)
-
-
-def test_daemon_is_waited_for_as_long_as_was_said(nowhere):
-    with EngineClient(nowhere, retry_seconds=1.0) as client:
-        began = time.monotonic()
-        with pytest.raises(Unavailable):
-            client.describe()
-        assert 0.9 < time.monotonic() - began < SOON
+def test_an_unreachable_daemon_is_waited_for_as_long_as_asked(connect, nowhere):
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        connect(nowhere, retry_seconds=0.5).describe()
+    assert time.monotonic() - began > 0.45
 
 
 def test_ready_on_a_daemon_that_is(client):
     client.wait_until_ready(timeout=SOON)
 
 
-def test_never_ready_where_nobody_is(nowhere):
-    with EngineClient(nowhere) as client, pytest.raises(Unavailable, match=f"{nowhere} is not ready after 0.3 s"):
-        client.wait_until_ready(timeout=0.3)
+def test_never_ready_where_nobody_is(connect, nowhere):
+    with pytest.raises(Unavailable, match=f"{nowhere} is not ready after 0.1 s"):
+        connect(nowhere).wait_until_ready(timeout=0.1)
 
 
-def test_ready_once_a_daemon_is_warm(own_daemon):
-    own_daemon.kill()
-    with EngineClient(own_daemon.address, retry_seconds=0) as client:
-        with pytest.raises(Unavailable):
-            client.wait_until_ready(timeout=0.05)
-        own_daemon.launch()
-        client.wait_until_ready(timeout=120)
-        assert client.search(OPENING, timeout=SOON).move == "right"
-
-
-def test_line_to_a_distant_daemon_is_given_time(daemon):
-    host, _, port = daemon.rpartition(":")
-    listener = socket.create_server(("127.0.0.1", 0))
-    calls = []
-
-    def hand_on(source, sink):
-        with contextlib.suppress(OSError):
-            while data := source.recv(1 << 16):
-                time.sleep(0.15)
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_RDWR)
-
-    def serve():
-        with contextlib.suppress(OSError):
-            while True:
-                near = listener.accept()[0]
-                far = socket.create_connection((host, int(port)))
-                calls.append((near, far))
-                for pair in ((near, far), (far, near)):
-                    threading.Thread(target=hand_on, args=pair, daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    with listener, EngineClient(f"127.0.0.1:{listener.getsockname()[1]}") as client:
-        assert client.search(OPENING).move == "right"
-    assert len(calls) == 1
+def test_line_to_a_distant_daemon_is_given_time(connect, daemon):
+    with Relay(daemon, delay_seconds=0.1) as relay:
+        assert connect(relay.address).search(OPENING).move == "right"
+        assert relay.connections == 1
 
 
 # Analyze
@@ -192,14 +230,27 @@ def test_daemon_answers_before_the_timeout(client):
         assert last.stop_reason == search_pb2.STOP_REASON_TIME
 
 
+def test_a_clock_reaches_the_daemon(client):
+    report = client.search(OPENING, remaining_seconds=1.0, increment_seconds=0.0, moves_to_go=10, options=AHEAD)
+    assert report.stop_reason == search_pb2.STOP_REASON_TIME
+    assert report.elapsed_us > 10_000
+
+
 def test_closing_an_analysis_frees_its_slot(narrow):
-    reports = narrow.analyze(OPENING, options=AHEAD)
-    assert not next(reports).final
+    reports = until(lambda: analyze_if_free(narrow))
     with pytest.raises(Overloaded, match="all 1 slots are taken and 0 requests wait") as caught:
         narrow.search(OPENING, options=AHEAD)
     assert caught.value.retry_seconds > 0
     reports.close()
     assert until(lambda: search_if_free(narrow)) in ("right", "down")
+
+
+def analyze_if_free(client):
+    """An analysis that has begun, or None if the daemon has no slot."""
+    reports = client.analyze(OPENING, options=AHEAD)
+    with contextlib.suppress(Overloaded):
+        assert not next(reports).final
+        return reports
 
 
 def search_if_free(client):
@@ -208,8 +259,7 @@ def search_if_free(client):
         return client.search(OPENING, options=AHEAD, depth=3).move
 
 
-def test_closing_the_client_ends_what_is_under_way(daemon):
-    client = EngineClient(daemon)
+def test_closing_the_client_ends_what_is_in_progress(client):
     reports = client.analyze(OPENING, options=AHEAD)
     next(reports)
     client.close()
@@ -259,13 +309,12 @@ def begin_if_free(client, start=OPENING):
 
 
 def test_game_refused_leaves_nothing_behind(narrow):
-    threads, kept = threading.active_count(), []  # the errors, and with them all that their tracebacks hold
+    kept = []  # the errors, and with them all that their tracebacks hold
     for _ in range(3):
         with pytest.raises(InvalidRequest, match="unknown letter") as caught:
             until(lambda: begin_if_free(narrow, "c"))
         kept.append(caught.value)
     until(lambda: begin_if_free(narrow)).close()
-    until(lambda: threading.active_count() <= threads + 1)  # the channel has a thread of its own
 
 
 def test_game_too_many(narrow):
@@ -310,19 +359,13 @@ def test_next_command_stops_a_search(client):
         reports = game.go(ponder=True)
         assert not next(reports).final
         assert game.moves("right").text == "a 0 2 2 0 0 0"
-        with pytest.raises(PlydError, match="given up"):
+        with pytest.raises(PlydError, match="superseded"):
             list(reports)
         assert game.take_back().text == OPENING
 
 
 def test_numbers_of_commands_stay_apart_whatever_thread_sends(client):
-    class SlowQueue:
-        def put(self, request):
-            commands.put(request)
-            time.sleep(0.001)  # time for another thread to send something too
-
     with client.play(OPENING) as game:
-        commands, game._commands = game._commands, SlowQueue()
         stopping = [threading.Thread(target=lambda: [game.stop() for _ in range(20)]) for _ in range(4)]
         for thread in stopping:
             thread.start()
@@ -330,14 +373,13 @@ def test_numbers_of_commands_stay_apart_whatever_thread_sends(client):
             assert game.best().move == "right"
         for thread in stopping:
             thread.join()
-        game._commands = commands
 
 
-def test_game_ends_with_its_daemon(own_daemon):
-    with EngineClient(own_daemon.address) as client, client.play(OPENING) as game:
-        own_daemon.kill()
+def test_game_ends_with_its_daemon(connect, relay):
+    with connect(relay.address).play(OPENING) as game:
+        relay.cut()
         for _ in range(2):
-            with pytest.raises(Unavailable, match=own_daemon.address):
+            with pytest.raises(Unavailable, match=relay.address):
                 game.moves("right")
 
 
@@ -379,7 +421,7 @@ def test_no_batches(client):
     assert list(client.evaluate_batches([])) == []
 
 
-def test_batch_is_answered_before_the_next_one_is_known(client):
+def test_batch_is_answered_before_the_next_one_is_known(client, source):
     answers = []
 
     def ask():
@@ -387,17 +429,18 @@ def test_batch_is_answered_before_the_next_one_is_known(client):
             until(lambda number=number: len(answers) == number)
             yield b"b 2 2 0 0 0 0\n"
 
-    for _, response in client.evaluate_batches(ask()):
+    for _, response in client.evaluate_batches(source(ask())):
         answers.append(list(response.values))
     assert answers == [[pytest.approx(1422.339261)]] * 5
 
 
-def test_source_that_fails_is_heard_of(client):
+@pytest.mark.parametrize("is_threaded", [False, True])
+def test_error_of_a_source_is_raised(client, source, is_threaded):
     def ask():
         yield b"b 2 2 0 0 0 0\n"
         raise ZeroDivisionError("no more")
 
-    answers = client.evaluate_batches(ask())
+    answers = client.evaluate_batches(source(ask()) if is_threaded else ask())
     assert len(next(answers)[1].values) == 1
     with pytest.raises(ZeroDivisionError, match="no more"):
         next(answers)
@@ -413,12 +456,14 @@ def test_source_is_not_read_far_ahead(client):
 
 
 def test_closing_early_ends_the_reading(client):
-    threads = threading.active_count()
-    answers = client.evaluate_batches(itertools.repeat(b"b 2 2 0 0 0 0\n"))
+    read = itertools.count()
+    answers = client.evaluate_batches(b"b 2 2 0 0 0 %d\n" % (next(read) % 3) for _ in itertools.count())
     for _ in range(20):
         assert len(next(answers)[1].values) == 1
     answers.close()
-    until(lambda: threading.active_count() <= threads)
+    count = next(read)
+    time.sleep(0.1)
+    assert next(read) <= count + 2  # the one that was being read
 
 
 def test_batch_refused_comes_after_those_before_it(client):
@@ -428,93 +473,102 @@ def test_batch_refused_comes_after_those_before_it(client):
         next(answers)
 
 
-# A daemon that dies and comes back
+# A daemon that is lost, and one that comes back
 
 
-def test_batches_survive_a_daemon_that_is_killed(own_daemon, boards, values):
+def test_everything_survives_a_daemon_that_is_killed(connect, own_daemon, boards, values):
     batches, texts = numbered(boards, 500), []
-    with EngineClient(own_daemon.address, **PATIENT) as client:
-        for batch, response in client.evaluate_batches(batches, as_text=True):
-            assert batch == batches[len(texts)]
-            texts.append(response.text)
-            if len(texts) == 5:
-                own_daemon.kill()
-                own_daemon.launch()
+    client = connect(own_daemon.address, **PATIENT)
+    for batch, response in client.evaluate_batches(batches, as_text=True):
+        assert batch == batches[len(texts)]
+        texts.append(response.text)
+        if len(texts) == 5:
+            own_daemon.kill()
+            own_daemon.launch()
+            with ThreadPoolExecutor() as pool:
+                moves = [
+                    pool.submit(lambda: client.search(OPENING).move),
+                    pool.submit(lambda: next(client.analyze(OPENING)).move),
+                    pool.submit(lambda: client.play(OPENING).best().move),
+                    pool.submit(lambda: client.inspect(OPENING).legal_moves[0].move),
+                    pool.submit(lambda: client.wait_until_ready(SOON)),
+                ]
+                assert [move.result() for move in moves] == ["right"] * 4 + [None]
     assert b"".join(texts) == b"".join(values)
 
 
-def test_calls_survive_a_daemon_that_is_killed(own_daemon):
-    with EngineClient(own_daemon.address, **PATIENT) as client:
-        assert client.search(OPENING).move == "right"
-        own_daemon.kill()
-        own_daemon.launch()
-        with ThreadPoolExecutor() as pool:
-            moves = [
-                pool.submit(lambda: client.search(OPENING).move),
-                pool.submit(lambda: next(client.analyze(OPENING)).move),
-                pool.submit(lambda: client.play(OPENING).best().move),
-                pool.submit(lambda: client.inspect(OPENING).legal_moves[0].move),
-            ]
-            assert [move.result() for move in moves] == ["right"] * 4
+def test_analysis_begun_is_not_begun_anew(connect, relay):
+    reports = connect(relay.address).analyze(OPENING, options=AHEAD)
+    next(reports)
+    relay.cut()
+    with pytest.raises(Unavailable, match=relay.address):
+        list(reports)
 
 
-def test_analysis_begun_is_not_begun_anew(own_daemon):
-    with EngineClient(own_daemon.address) as client:
-        reports = client.analyze(OPENING, options=AHEAD)
-        next(reports)
-        own_daemon.kill()
-        with pytest.raises(Unavailable, match=own_daemon.address):
-            list(reports)
+def test_batches_fail_when_the_daemon_stays_away(connect, relay):
+    answers = connect(relay.address, retry_seconds=0.1).evaluate_batches(itertools.repeat(b"b 2 2 0 0 0 0\n"))
+    next(answers)
+    relay.cut()
+    with pytest.raises(Unavailable, match=f"{relay.address} is unavailable: "):
+        list(answers)
 
 
-def test_batches_fail_when_the_daemon_stays_away(own_daemon):
-    with EngineClient(own_daemon.address, retry_seconds=0.3) as client:
+def test_ready_once_a_daemon_is_there(connect, relay):
+    relay.cut()
+    client = connect(relay.address, retry_seconds=0)
+    with pytest.raises(Unavailable):
+        client.wait_until_ready(timeout=0.05)
+    relay.restore()
+    client.wait_until_ready(timeout=SOON)
+    assert client.search(OPENING, timeout=SOON).move == "right"
+
+
+def test_a_daemon_is_watched_until_it_is_lost(connect, relay):
+    watching = connect(relay.address).watch()
+    assert next(watching)
+    relay.cut()
+    with pytest.raises(Unavailable):
+        next(watching)
+
+
+# Threads and imports
+
+
+def test_blocking_client_leaves_no_threads(narrow_daemon):
+    threads = threading.active_count()
+    with EngineClient(narrow_daemon) as client:
+        for _ in range(3):
+            with pytest.raises(InvalidRequest, match="unknown letter"):
+                until(lambda: begin_if_free(client, "c"))
         answers = client.evaluate_batches(itertools.repeat(b"b 2 2 0 0 0 0\n"))
         next(answers)
-        own_daemon.kill()
-        with pytest.raises(Unavailable, match=f"{own_daemon.address} is unavailable: "):
-            list(answers)
+        answers.close()
+        until(lambda: threading.active_count() <= threads + 1)  # the channel has a thread of its own
 
 
-# Who is imported
+def test_blocking_game_numbers_commands_under_a_lock(daemon):
+    class SlowQueue:
+        def put(self, request):
+            commands.put(request)
+            time.sleep(0.001)  # time for another thread to send something too
+
+    with EngineClient(daemon) as client, client.play(OPENING) as game:
+        commands, game._commands = game._commands, SlowQueue()
+        stopping = [threading.Thread(target=lambda: [game.stop() for _ in range(20)]) for _ in range(4)]
+        for thread in stopping:
+            thread.start()
+        for _ in range(20):
+            assert game.best().move == "right"
+        for thread in stopping:
+            thread.join()
+        game._commands = commands
 
 
 def test_client_is_thin():
-    modules = {f"plyd.clients.{name}" for name in ("client", "aio", "solve", "health", "cli", "private")}
+    names = ("library.client", "library.aio", "library.locate", "commands.solve", "commands.health", "cli")
+    modules = {f"plyd.clients.{name}" for name in names}
     script = f"import sys, {', '.join(modules)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert modules <= loaded
     assert not {"numba", "numpy", "plyd.engines", "plyd.servers"} & loaded
-
-
-@pytest.mark.parametrize(
-    ("asked", "error", "message"),
-    [
-        ({"moves": "right"}, TypeError, "moves is the text 'right'; give a list of moves"),
-        ({"secs": 1}, TypeError, "unknown argument 'secs'; known are depth, "),
-        ({"increment_seconds": 1.0}, TypeError, "belong to a clock; give remaining_seconds too"),
-        ({"moves_to_go": 5}, TypeError, "belong to a clock; give remaining_seconds too"),
-        ({"seconds": -1}, InvalidRequest, "seconds is -1; allowed is 0 to 4000000"),
-        ({"seconds": float("nan")}, InvalidRequest, "seconds is nan; allowed is 0 to 4000000"),
-        ({"remaining_seconds": 1e9}, InvalidRequest, "remaining_seconds is 1000000000.0; allowed is"),
-    ],
-)
-def test_arguments_that_make_no_sense_are_told(client, asked, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        client.search(OPENING, **asked)
-
-
-def test_a_clock_reaches_the_daemon(client):
-    report = client.search(OPENING, remaining_seconds=1.0, increment_seconds=0.0, moves_to_go=10, options=AHEAD)
-    assert report.stop_reason == search_pb2.STOP_REASON_TIME
-    assert 10_000 < report.elapsed_us < 1e6 * SOON
-
-
-def test_a_daemon_is_watched_until_it_is_lost(own_daemon):
-    with EngineClient(own_daemon.address) as client:
-        watching = client.watch()
-        assert next(watching)
-        own_daemon.kill()
-        with pytest.raises(Unavailable):
-            next(watching)

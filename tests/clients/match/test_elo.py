@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from plyd.clients.match.elo import SCORES, SequentialTest, elo_of, likeliest, score_of, strength
+from plyd.clients.match.elo import SCORES, SequentialTest, elo_of, maximum_likelihood, score_of, strength
 
 PUBLISHED = [13, 37, 50, 25, 3]  # 256 games of a test at montytest.muzhen.org, which runs fishtest's code
 
@@ -90,7 +90,7 @@ def test_ratio_that_fishtest_published():
 
 @pytest.mark.parametrize("mean", [0.1, 0.43, 0.5, 0.9])
 def test_likeliest_law_is_a_law_with_that_mean(mean):
-    law = likeliest([number / 128 for number in PUBLISHED], mean)
+    law = maximum_likelihood([number / 128 for number in PUBLISHED], mean)
     assert min(law) > 0
     assert sum(law) == pytest.approx(1)
     assert sum(p * score for p, score in zip(law, SCORES, strict=True)) == pytest.approx(mean)
@@ -98,7 +98,7 @@ def test_likeliest_law_is_a_law_with_that_mean(mean):
 
 def test_likeliest_law_is_the_likeliest():
     seen, mean = [number / 128 for number in PUBLISHED], 0.5
-    law, random = likeliest(seen, mean), Random(1)
+    law, random = maximum_likelihood(seen, mean), Random(1)
 
     def likelihood(law):
         return sum(p * math.log(q) for p, q in zip(seen, law, strict=True))
@@ -127,7 +127,15 @@ def decide(test, elo, random):
     raise AssertionError("no decision")
 
 
-@pytest.mark.parametrize(("elo", "truth"), [(-30, "H0"), (0, "H0"), (80, "H1"), (120, "H1")])
+@pytest.mark.parametrize(
+    ("elo", "truth"),
+    [
+        pytest.param(-30, "H0", marks=pytest.mark.slow),
+        (0, "H0"),
+        (80, "H1"),
+        pytest.param(120, "H1", marks=pytest.mark.slow),
+    ],
+)
 def test_simulated_matches_are_decided_rightly(elo, truth):
     random = Random(elo)
     decisions = [decide(SequentialTest(0, 80), elo, random) for _ in range(60)]

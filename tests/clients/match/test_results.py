@@ -4,14 +4,16 @@ import json
 
 import pytest
 
-from plyd.clients.match.results import Played, SaveFile, Tally, Thoughts, played_of
+from plyd.clients.match.results import MatchFile, MatchTally, PlayedGame, SearchStats, parse_game
 from plyd.clients.match.side import BadMatch
 
-GAME = Played(3, "7x6", ["4"], ["4", "3"], "first", "rules", Thoughts([1.5], [9], [None]), Thoughts([2], [8], [0.5]))
+GAME = PlayedGame(
+    3, "7x6", ["4"], ["4", "3"], "first", "rules", SearchStats([1.5], [9], [None]), SearchStats([2], [8], [0.5])
+)
 
 
 def test_a_game_is_read_as_it_was_written():
-    assert played_of(json.dumps(GAME.as_json())) == GAME
+    assert parse_game(json.dumps(GAME.as_json())) == GAME
 
 
 @pytest.mark.parametrize(
@@ -33,25 +35,25 @@ def test_a_game_is_read_as_it_was_written():
 )
 def test_a_field_of_another_kind_makes_a_line_no_game(changed):
     with pytest.raises(ValueError, match=r"game|list|number"):
-        played_of(json.dumps(GAME.as_json() | changed))
+        parse_game(json.dumps(GAME.as_json() | changed))
 
 
 @pytest.mark.parametrize("line", ["", "[]", "7", "{}", "[" * 100_000, '{"a":' * 100_000])
 def test_a_line_that_is_no_game_is_told_with_its_number(tmp_path, line):
     path = tmp_path / "games.jsonl"
     path.write_text(f"{json.dumps({'games': 2})}\n{line}\n")
-    with SaveFile(path, {"games": 2}, resume=True) as file, pytest.raises(BadMatch, match=r"line 2: .* is no game"):
+    with MatchFile(path, {"games": 2}, resume=True) as file, pytest.raises(BadMatch, match=r"line 2: .* is not a game"):
         file.begin()
 
 
 def test_a_first_line_nested_without_end_is_told_to_be_of_no_match(tmp_path):
     path = tmp_path / "games.jsonl"
     path.write_text("[" * 100_000 + "\n")
-    with SaveFile(path, {"games": 2}, resume=True) as file, pytest.raises(BadMatch, match="not a file of a match"):
+    with MatchFile(path, {"games": 2}, resume=True) as file, pytest.raises(BadMatch, match="not a match file"):
         file.begin()
 
 
 def test_a_saved_game_counts():
-    tally = Tally()
+    tally = MatchTally()
     tally.add(GAME)
     assert (tally.games(), tally.pairs()) == ([GAME], [0] * 5)

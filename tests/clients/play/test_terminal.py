@@ -14,10 +14,7 @@ from click.testing import CliRunner
 from plyd.clients.cli import main
 from plyd.clients.library.client import Game
 from plyd.clients.library.errors import Unavailable
-from plyd.clients.library.requests import Report, State
-from plyd.clients.play import terminal
-from plyd.clients.play.board_text import Labels, draw, report_words, score_words
-from plyd.v1 import position_pb2, search_pb2
+from plyd.clients.play import terminal_game
 from tests.patience import SOON
 
 REPORT = r"(\d+)  \(.+, [\d,]+ nodes, (?:[\d,]+/s, )?line (\d+)( \d+)*( \.\.\.)?\)"
@@ -133,18 +130,18 @@ def test_new(play):
 def test_help_names_every_command(play):
     told = play("help").stdout
     assert "\na move: 1 2 3 4\n" in told
-    for name in terminal.COMMANDS:
+    for name in terminal_game.COMMANDS:
         assert re.search(rf"^{name}  ", told, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("5", 'unknown move "5"; moves are columns, 1 to 4; or type help'),
-        ("0", 'unknown move "0"; moves are columns, 1 to 4; or type help'),
-        ("dance", 'unknown move "dance"; moves are columns, 1 to 4; or type help'),
-        ("2 3", 'unknown move "2 3"; moves are columns, 1 to 4; or type help'),
-        ("1", 'illegal move "1": the column is full; columns with room are 2, 3, 4; or type help'),
+        ("5", 'unknown move "5"; moves are columns, 1 to 4; type help for help'),
+        ("0", 'unknown move "0"; moves are columns, 1 to 4; type help for help'),
+        ("dance", 'unknown move "dance"; moves are columns, 1 to 4; type help for help'),
+        ("2 3", 'unknown move "2 3"; moves are columns, 1 to 4; type help for help'),
+        ("1", 'illegal move "1": the column is full; columns with room are 2, 3, 4; type help for help'),
     ],
 )
 def test_bad_input_is_passed_over(play, typed, message):
@@ -255,9 +252,9 @@ def test_the_variant_says_whether_six_in_a_row_win(gomoku_game, variant, end):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("f5", 'unknown move "f5"; moves are points, a1 to e5; or type help'),
-        ("c3", 'illegal move "c3": a stone, x, is there; moves are empty points; or type help'),
-        ("a1", 'illegal move "a1": a blocked point is there; moves are empty points; or type help'),
+        ("f5", 'unknown move "f5"; moves are points, a1 to e5; type help for help'),
+        ("c3", 'illegal move "c3": a stone, x, is there; moves are empty points; type help for help'),
+        ("a1", 'illegal move "a1": a blocked point is there; moves are empty points; type help for help'),
     ],
 )
 def test_a_move_that_is_none(gomoku_game, typed, message):
@@ -269,7 +266,7 @@ def test_a_move_that_is_none(gomoku_game, typed, message):
     ("options", "status", "message"),
     [
         (["--size", "4"], 2, "4 is not in the range 5<=x<=20"),
-        (["--size", "5", "--start", "5x5"], 2, "--start says what --size would say"),
+        (["--size", "5", "--start", "5x5"], 2, "--start and --size exclude each other"),
         (["--start", "5x6"], 1, "boards are square"),
         (["--variant", "caro"], 2, "'caro' is not one of 'freestyle', 'standard', 'renju'"),
     ],
@@ -288,13 +285,13 @@ def test_wrong_usage_of_gomoku(gomoku_game, options, status, message):
     [
         (["--size", "3x4"], 1, '3 columns in "3x4"; allowed is 4 to 16'),
         (["--size", "4x4", "--forbidden", "5,1"], 1, "forbidden cell 5,1"),
-        (["--size", "4x4", "--start", "4x4"], 2, "--start says what --size and --forbidden would say"),
+        (["--size", "4x4", "--start", "4x4"], 2, "--start excludes --size and --forbidden"),
         (["--start", "..../...."], 1, "2 rows"),
         (["--option", "seed"], 2, "'seed'; expected NAME=VALUE"),
         (["--option", "sed=1"], 1, 'unknown option "sed"'),
         (["--nodes", "0"], 2, "0 is not in the range"),
         (["--first", "you"], 2, "'you' is not one of 'me', 'engine'"),
-        (["--watch", "--ponder"], 2, "--ponder is for games with a person"),
+        (["--watch", "--ponder"], 2, "--ponder and --watch exclude each other"),
         (["--connect", ""], 2, "an address is HOST:PORT or unix:PATH"),
     ],
 )
@@ -383,79 +380,7 @@ def test_ctrl_c_ends_politely(at_terminal):
     assert process.wait(SOON) == 130
 
 
-# Words and drawings
-
-
-def score(**value):
-    return search_pb2.Score(point_of_view=position_pb2.SIDE_PLAYER_TWO, **value)
-
-
-def proven(result, plies=None):
-    return score(proven=search_pb2.ProvenResult(result=result, plies=plies))
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (score(win_probability=0.615), "61.5% for o"),
-        (proven(search_pb2.RESULT_WIN, 7), "o wins in 7 plies"),
-        (proven(search_pb2.RESULT_LOSS, 6), "x wins in 6 plies"),
-        (proven(search_pb2.RESULT_WIN, 1), "o wins in 1 ply"),
-        (proven(search_pb2.RESULT_LOSS), "x wins"),
-        (proven(search_pb2.RESULT_DRAW, 12), "a draw in 12 plies"),
-        (proven(search_pb2.RESULT_DRAW), "a draw"),
-        (score(expected_points=1422.34), "1,422.3 points"),
-        (score(), "no score"),
-    ],
-)
-def test_scores_in_words(value, words):
-    assert score_words(value) == words
-
-
-def test_reports_in_words():
-    line = search_pb2.Line(moves=["4", "4", "3"])
-    report = Report(score=score(win_probability=0.5), nodes=12_000, elapsed_us=100_000, lines=[line])
-    assert report_words(report) == "50.0% for o, 12,000 nodes, 120,000/s, line 4 4 3"
-    line.moves.extend("123456789" * 2)
-    assert report_words(Report(lines=[line])) == "no score, 0 nodes, line 4 4 3 1 2 3 4 5 6 7 8 9 ..."
-    assert report_words(Report(score=score(win_probability=0.5))) == "50.0% for o, 0 nodes"
-
-
-def drawn(rows, columns, stones, moves, last=None):
-    """A board in plain letters, with labels from moves that lead to cells."""
-    cells = [stones.get(cell, "") for cell in range(rows * columns)]
-    legal = [position_pb2.LegalMove(move=move, cell=cell) for cell, move in moves.items()]
-    state = State(board=position_pb2.Board(rows=rows, columns=columns, cells=cells), legal_moves=legal)
-    labels = Labels()
-    labels.learn(state)
-    return re.sub(r"\x1b\[\d*m", "", draw(state, labels, last)).split("\n")
-
-
-def test_a_board_of_columns():
-    assert drawn(2, 3, {3: "x", 4: "o", 5: "#"}, {0: "1", 1: "2", 2: "3"}, last=4) == [
-        " 1  2  3",
-        " .  .  .",
-        " x (o) #",
-    ]
-
-
-@pytest.mark.parametrize("notation", ["{letter}{row}", "{column},{row}"])
-def test_a_board_of_columns_and_rows(notation):
-    moves = {
-        row * 11 + column: notation.format(letter="abcdefghijk"[column], column=column + 1, row=10 - row)
-        for row in range(10)
-        for column in range(11)
-        if (row, column) != (0, 10)
-    }
-    head, top, *_, bottom = drawn(10, 11, {10: "x"}, moves, last=10)
-    assert head.split() == [move.rstrip("0123456789").rstrip(",") for move in list(moves.values())[-11:]]
-    assert top.startswith("10")
-    assert top.endswith("x)")
-    assert bottom.startswith(" 1")
-    assert len({line.index(".") for line in (top, bottom)}) == 1
-
-
 def test_colours_are_left_out_if_not_wanted(monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
-    terminal.say("\x1b[31mx\x1b[0m")
+    terminal_game.say("\x1b[31mx\x1b[0m")
     assert capsys.readouterr().out == "x\n"

@@ -8,18 +8,18 @@ import signal
 import subprocess
 import sys
 import time
-from random import Random
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.clients.formats.rec2584 import SLIDES, Judge, Replay, read_records
+from plyd.clients.formats.rec2584 import read_records
+from plyd.clients.formats.rec2584_judge import Judge
+from plyd.clients.formats.tile_replay import SLIDES, Replay
 from plyd.clients.hosts.arena2584 import Adviser
 from plyd.clients.library import client, errors
-from plyd.clients.library.embedded import PrivateDaemon
-from plyd.clients.play import tiles
+from plyd.clients.play import tile_games, tiles
 from tests.patience import SOON, until
 
 HARD = {1: 0.75, 3: 0.25}
@@ -47,7 +47,7 @@ def bulk(tmp_path, monkeypatch):
 
     def install(code=FAKE_BULK):
         script.write_text(code)
-        monkeypatch.setattr(tiles, "BULK", [sys.executable, str(script)])
+        monkeypatch.setattr(tile_games, "BULK", [sys.executable, str(script)])
         return lambda: script.with_name("bulk.py.arguments").read_text().strip()
 
     return install
@@ -70,8 +70,8 @@ class FakeClient:
         return SimpleNamespace(move=f"{options['tile']}@{replay.empty()[-1]}")
 
 
-def wanted(game="2584", games=2, evil=False, seed=7):
-    return tiles.Wanted(game, "hard", games, 1, None, evil, seed, 1)
+def settings(game="2584", games=2, evil=False, seed=7):
+    return tile_games.TileSettings(game, "hard", games, 1, None, evil, seed, 1)
 
 
 # Bulk
@@ -108,10 +108,10 @@ def test_every_option_reaches_the_engine(bulk, tmp_path):
     ("code", "message"),
     [
         ("raise SystemExit('no weights')", "Error: the engine failed: no weights\n"),
-        ("raise SystemExit(3)", "Error: the engine failed: exit 3\n"),
-        ("print('hello')", "Error: the engine wrote b'hello\\n', which is no finished game\n"),
-        ("print('{\"points\": 1}')", "Error: the engine wrote b'{\"points\": 1}\\n', which is no finished game\n"),
-        ("print('[1]')", "Error: the engine wrote b'[1]\\n', which is no finished game\n"),
+        ("raise SystemExit(3)", "Error: the engine failed: exit status 3\n"),
+        ("print('hello')", "Error: the engine wrote b'hello\\n', which is not a finished game\n"),
+        ("print('{\"points\": 1}')", "Error: the engine wrote b'{\"points\": 1}\\n', which is not a finished game\n"),
+        ("print('[1]')", "Error: the engine wrote b'[1]\\n', which is not a finished game\n"),
     ],
 )
 def test_engine_that_fails(bulk, code, message):
@@ -130,7 +130,8 @@ def test_games_before_a_failure_are_told(bulk):
 
 def program(script):
     """The command line of `plyd play` with another engine."""
-    code = f"from plyd.clients import play; tiles.BULK = [{sys.executable!r}, {str(script)!r}]; tiles.play()"
+    engine = [sys.executable, str(script)]
+    code = f"from plyd.clients.play import cli, tile_games; tile_games.BULK = {engine!r}; cli.play()"
     return [sys.executable, "-c", code]
 
 
@@ -174,13 +175,13 @@ def test_bar_is_drawn_on_a_terminal_only(tmp_path):
     ("arguments", "message"),
     [
         (["2584", "--depth", "2", "--move-time", "5"], "--depth and --move-time exclude each other"),
-        (["2048", "--variant", "hard"], "2048 has the variants classic"),
-        (["2048", "--save", "x"], "record files hold games of 2584 only"),
-        (["2048", "--read", "x"], "record files hold games of 2584 only"),
+        (["2048", "--variant", "hard"], "No such option '--variant'"),
+        (["2048", "--save", "x"], "No such option '--save'"),
+        (["2048", "--read", "x"], "No such option '--read'"),
         (["2584", "--read", "x", "--save", "y"], "--read and --save exclude each other"),
         (["2584", "--read"], "--read needs a FILE"),
         (["2584", "x"], "unexpected FILE 'x'; is --read missing?"),
-        (["2584", "--connect", "x", "--threads", "2"], "--threads is for games without --connect"),
+        (["2584", "--connect", "x", "--threads", "2"], "--threads and --connect exclude each other"),
         (["2584", "--connect", ""], "an address is HOST:PORT or unix:PATH"),
         (["2584", "--games", "0"], "0 is not in the range"),
         (["4096"], "'4096' is not one of '2048', '2584'"),
@@ -210,8 +211,8 @@ def test_help_teaches():
 
 def test_record_files_are_judged(tmp_path):
     path = tmp_path / "games.rec"
-    results = tiles.play_games(Adviser(FakeClient().search, {"depth": 1}, evil=False), wanted(games=4), HARD)
-    assert tiles.tell(results, tiles.Blocks("2584", 3), 4, path) == 0
+    results = tile_games.play_games(Adviser(FakeClient().search, {"depth": 1}, evil=False), settings(games=4), HARD)
+    assert tiles.print_results(results, tiles.Blocks("2584", 3), 4, path) == 0
     done = invoke("play", "2584", "--read", path, path, "--block", 3)
     assert done.exit_code == 0
     assert done.stdout.count(f"{path}\n") == done.stdout.count("ends    all terminal") == 2
@@ -247,7 +248,7 @@ def test_record_file_that_is_not_there(tmp_path):
 def test_one_search_a_move(game):
     fake = FakeClient(game)
     odds = {1: 0.9, 2: 0.1}
-    games = list(tiles.play_games(Adviser(fake.search, {"depth": 2}, evil=False), wanted(game), odds))
+    games = list(tile_games.play_games(Adviser(fake.search, {"depth": 2}, evil=False), settings(game), odds))
     assert len(games) == 2
     assert len(fake.asked) == sum(result.moves for result in games)
     for position, options, limits in fake.asked:
@@ -257,7 +258,9 @@ def test_one_search_a_move(game):
 
 def test_evil_environment_chooses_cells_but_not_tiles():
     fake, judge = FakeClient(), Judge()
-    games = list(tiles.play_games(Adviser(fake.search, {"seconds": 0.01}, evil=True), wanted(evil=True, games=9), HARD))
+    games = list(
+        tile_games.play_games(Adviser(fake.search, {"seconds": 0.01}, evil=True), settings(evil=True, games=9), HARD)
+    )
     for result in games:
         judge.replay(result.actions)
     drops = [options["tile"] for position, options, _ in fake.asked if position.startswith("a ")]
@@ -270,7 +273,7 @@ def test_evil_environment_chooses_cells_but_not_tiles():
 def test_same_seed_same_games():
     def actions(seed):
         adviser = Adviser(FakeClient().search, {"depth": 1}, evil=False)
-        return [list(result.actions) for result in tiles.play_games(adviser, wanted(seed=seed), HARD)]
+        return [list(result.actions) for result in tile_games.play_games(adviser, settings(seed=seed), HARD)]
 
     assert actions(1) == actions(1) != actions(2)
 
@@ -303,7 +306,7 @@ def test_odds_come_from_the_daemon(monkeypatch):
 def test_daemon_that_answers_nonsense():
     adviser = Adviser(lambda *_, **__: SimpleNamespace(move="sideways"), {"depth": 1}, evil=False)
     with pytest.raises(errors.DaemonFault, match="the daemon answers 'sideways' at 'b "):
-        list(tiles.play_games(adviser, wanted(), HARD))
+        list(tile_games.play_games(adviser, settings(), HARD))
 
 
 def test_nobody_there(nowhere):
@@ -312,35 +315,38 @@ def test_nobody_there(nowhere):
     assert done.stderr.startswith(f"Error: {nowhere} is unavailable")
 
 
-# The real thing
+# The real thing, with small networks
 
 
-@pytest.fixture(scope="module")
-def fibonacci():
-    """The address of a daemon that plays 2584."""
-    with PrivateDaemon("2584") as daemon:
-        yield daemon.target
-
-
-@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.slow), ["--evil"]])
-def test_games_through_a_daemon(tmp_path, fibonacci, options):
-    path, words = tmp_path / "games.rec", ["--variant", "hard", "--games", 1, "--connect", fibonacci]
+@pytest.mark.parametrize("options", [[], ["--evil"]], ids=["chance", "evil"])
+def test_games_through_a_daemon(tmp_path, daemon_2584, options):
+    path, words = tmp_path / "games.rec", ["--variant", "hard", "--games", 1, "--connect", daemon_2584]
     done = invoke("play", "2584", *words, "--save", path, *options)
     assert (done.exit_code, done.stderr) == (0, "")
     assert invoke("play", "2584", "--read", path).exit_code == 0
 
 
-@pytest.mark.parametrize("game", ["2048", pytest.param("2584", marks=pytest.mark.slow)])
-def test_games_in_bulk(game):
-    done = invoke("play", game, "--games", 4, "--seed", Random(1).randrange(1000))
+@pytest.mark.parametrize("options", [[], ["--evil"], ["--depth", 2, "--until", 64]], ids=["chance", "evil", "until"])
+def test_games_in_bulk(small_network, options):
+    network = ["--model", small_network("2048")]
+    done = invoke("play", "2048", "--games", 4, "--seed", 7, "--threads", 2, *network, *options)
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith("4       avg = ")
 
 
-@pytest.mark.parametrize("variant", [pytest.param("classic", marks=pytest.mark.slow), "hard"])
-def test_saved_games_in_bulk_pass_the_judge(tmp_path, variant):
+@pytest.mark.parametrize(("variant", "tiles"), [("classic", "2-tiles"), ("hard", "3-tiles")])
+def test_saved_games_in_bulk_pass_the_judge(tmp_path, small_network, variant, tiles):
     path = tmp_path / "games.rec"
-    assert invoke("play", "2584", "--variant", variant, "--games", 4, "--save", path).exit_code == 0
+    options = ["--variant", variant, "--games", 4, "--model", small_network("2584", variant), "--save", path]
+    assert invoke("play", "2584", *options).exit_code == 0
     done = invoke("play", "2584", "--read", path)
     assert done.exit_code == 0
-    assert "3-tiles" in done.stdout if variant == "hard" else "2-tiles" in done.stdout
+    assert tiles in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["2048", "2584"])
+def test_games_in_bulk_by_the_shipped_network(game):
+    done = invoke("play", game, "--games", 4, "--seed", 7)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("4       avg = ")

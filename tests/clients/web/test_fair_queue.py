@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 
 from plyd.clients.web import fair_queue
-from plyd.clients.web.fair_queue import Turns
+from plyd.clients.web.fair_queue import FairQueue
 from tests.patience import SOON
 
 
-async def take(turns_, told, release, name, began):
-    async with turns_.turn(lambda ahead: told.append((name, ahead))) as turn:
+async def take(queue, told, release, name, began):
+    async with queue.time_slice(lambda ahead: told.append((name, ahead))) as time_slice:
         began.append(name)
         await asyncio.wait(
-            [asyncio.ensure_future(release.wait()), asyncio.ensure_future(turn.over.wait())],
+            [asyncio.ensure_future(release.wait()), asyncio.ensure_future(time_slice.over.wait())],
             return_when=asyncio.FIRST_COMPLETED,
         )
 
@@ -24,7 +24,7 @@ def run(main):
 def test_who_comes_while_there_is_room_waits_for_nobody_and_is_told_nothing():
     async def main():
         told, began, release = [], [], asyncio.Event()
-        together = Turns(2)
+        together = FairQueue(2)
         tasks = [asyncio.ensure_future(take(together, told, release, name, began)) for name in "ab"]
         await asyncio.sleep(0)
         assert began == ["a", "b"]
@@ -40,7 +40,7 @@ def test_those_who_wait_are_told_their_place_and_served_in_order(monkeypatch):
 
     async def main():
         told, began, release = [], [], asyncio.Event()
-        one = Turns(1)
+        one = FairQueue(1)
         tasks = [asyncio.ensure_future(take(one, told, release, name, began)) for name in "abc"]
         await asyncio.sleep(0.01)
         assert (began, told) == (["a"], [("b", 1), ("c", 2)])
@@ -56,8 +56,8 @@ def test_a_search_that_had_its_slice_gives_way_only_if_somebody_waits(monkeypatc
     monkeypatch.setattr(fair_queue, "SLICE_SECONDS", 0.02)
 
     async def main():
-        one, never = Turns(1), asyncio.Event()
-        async with one.turn(lambda _: None) as alone:
+        one, never = FairQueue(1), asyncio.Event()
+        async with one.time_slice(lambda _: None) as alone:
             await asyncio.sleep(0.06)
             assert not alone.over.is_set()
             began = []
@@ -75,15 +75,15 @@ def test_everybody_gets_about_as_many_turns(monkeypatch):
     monkeypatch.setattr(fair_queue, "SLICE_SECONDS", 0.002)
 
     async def main():
-        shared, counts = Turns(2), dict.fromkeys(range(10), 0)
+        shared, counts = FairQueue(2), dict.fromkeys(range(10), 0)
 
         async def go(name):
             for _ in range(6):
-                async with shared.turn(lambda _: None) as turn:
+                async with shared.time_slice(lambda _: None) as time_slice:
                     counts[name] += 1
                     if sum(counts.values()) > 20:
                         enough.set()
-                    await turn.over.wait()
+                    await time_slice.over.wait()
                     spread.append(max(counts.values()) - min(counts.values()))
 
         spread, enough = [], asyncio.Event()
@@ -100,7 +100,7 @@ def test_one_timer_at_most_watches_the_slices(monkeypatch):
     monkeypatch.setattr(fair_queue, "SLICE_SECONDS", 60)
 
     async def main():
-        one, tasks = Turns(1), []
+        one, tasks = FairQueue(1), []
         for _ in range(20):
             tasks.append(asyncio.ensure_future(take(one, [], asyncio.Event(), "x", [])))
             await asyncio.sleep(0)
@@ -115,7 +115,7 @@ def test_one_timer_at_most_watches_the_slices(monkeypatch):
 def test_who_leaves_the_line_makes_room_for_those_behind():
     async def main():
         told, began, release = [], [], asyncio.Event()
-        one = Turns(1)
+        one = FairQueue(1)
         a, b, c = (asyncio.ensure_future(take(one, told, release, name, began)) for name in "abc")
         await asyncio.sleep(0.01)
         b.cancel()
@@ -124,7 +124,7 @@ def test_who_leaves_the_line_makes_room_for_those_behind():
         release.set()
         await asyncio.gather(a, c)
         assert began == ["a", "c"]
-        async with one.turn(lambda ahead: told.append(("d", ahead))):
+        async with one.time_slice(lambda ahead: told.append(("d", ahead))):
             pass
         assert told[-1][0] != "d"
 
@@ -134,8 +134,8 @@ def test_who_leaves_the_line_makes_room_for_those_behind():
 def test_who_leaves_in_the_moment_of_being_called_loses_nobody_a_turn():
     async def main():
         began, release = [], asyncio.Event()
-        one = Turns(1)
-        async with one.turn(lambda _: None):
+        one = FairQueue(1)
+        async with one.time_slice(lambda _: None):
             b, c = (asyncio.ensure_future(take(one, [], release, name, began)) for name in "bc")
             await asyncio.sleep(0.01)
         b.cancel()  # its ticket is there, and it has not seen it

@@ -427,7 +427,7 @@ def kept(positions, **limits):
         position = RULES.start()
         for move in moves:
             position = RULES.play(position, move).position
-        *_, last = GraphSearcher(options).search(position, Limits(**limits), Stop())
+        *_, last = GraphSearcher(options, 64).search(position, Limits(**limits), Stop())
         best = max(results, key=lambda result: "-LDW".index(result[0]))
         yield results[int(last.move) - 1][0] == best[0]
 

@@ -31,7 +31,6 @@ from plyd.engines.connect4.graph.memory import (
     EDGE,
     NODE,
     NONE,
-    enlarged,
     enlist,
     find,
     graph_for,
@@ -398,7 +397,7 @@ def test_chance_is_fair_to_all_columns_with_room(text):
 def grown_graph(start="7x6", nodes=9000, **options):
     """A searcher after a search: the root's node in its graph."""
     values = read_options(OPTIONS, {"solver": "false"} | options)
-    searcher, position = GraphSearcher(values), RULES.parse(start)
+    searcher, position = GraphSearcher(values, values["memory"]), RULES.parse(start)
     list(searcher.search(position, Limits(max_nodes=nodes), Stop()))
     board = board_array(position)
     out = np.zeros((5, 16), np.uint16)
@@ -471,27 +470,6 @@ def test_a_search_leaves_a_sound_graph_without_walks_under_way():
     assert root != NONE
     assert_sound(graph)
     assert not graph.edges["pending"][in_use(graph)].any()
-
-
-def test_an_enlarged_graph_holds_all_that_the_smaller_one_held():
-    graph, root, _ = grown_graph()
-    held = in_use(graph)
-    larger = enlarged(graph, 3 * graph.nodes.size)
-    assert larger.nodes.size == 3 * graph.nodes.size
-    assert in_use(larger) == held
-    assert (larger.nodes[held] == graph.nodes[held]).all()
-    assert (larger.edges[held] == graph.edges[held]).all()
-    assert find(larger, graph.nodes["key"][root]) == root
-    assert_sound(larger)
-
-
-def test_a_graph_that_wanted_more_nodes_than_it_had_is_enlarged_all_the_same():
-    graph = graph_for(64, 7)
-    graph.nodes["key"][1:] = np.arange(1, 64)
-    graph.taken[0] = graph.free.size + 7  # wanted in vain
-    larger = enlarged(graph, 100)
-    assert larger.taken[0] == 63
-    assert_sound(larger)
 
 
 @pytest.mark.parametrize("most", [2, 10, 100, 3000])

@@ -13,6 +13,7 @@ from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.solver.alpha_beta import table_for
 from plyd.engines.connect4.solver.solver import Solver
 from plyd.engines.connect4.uct.searcher import UctSearcher
+from plyd.engines.core import search_run
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import read_options
@@ -27,7 +28,7 @@ SMALL = ("5x4", "4x5 #2,3", "5x5 #3,3")
 
 def searcher_of(**options):
     values = read_options(OPTIONS, {"memory": "64"} | {name: str(value).lower() for name, value in options.items()})
-    return UctSearcher(values) if values["method"] == "uct" else GraphSearcher(values)
+    return (UctSearcher if values["method"] == "uct" else GraphSearcher)(values, values["memory"])
 
 
 def last_of(searcher, position, **limits):
@@ -71,7 +72,7 @@ def test_how_often_a_search_reports_changes_nothing_that_it_finds(text, monkeypa
     found = []
     monkeypatch.setattr(search_module, "WALKS", 5)
     for pause in (NEVER, 0):
-        monkeypatch.setattr(search_module, "REPORT_NS", pause)
+        monkeypatch.setattr(search_run, "REPORT_NS", pause)
         last = last_of(searcher_of(solver=False), text, max_nodes=400, max_lines=16)
         found.append((last.nodes, last.move, last.lines))
     assert found[0] == found[1]
@@ -195,7 +196,7 @@ from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits
-searcher = GraphSearcher(read_options(OPTIONS, {"memory": "8", "threads": "2"}))
+searcher = GraphSearcher(read_options(OPTIONS, {"threads": "2"}), megabytes=8)
 for limits in (Limits(max_nodes=60_000, max_lines=16), Limits(max_seconds=0.05)):
     list(searcher.search(RULES.parse("12x12 #3,3"), limits, Stop()))
 print(*(len(kernel.signatures) for kernel in kernels))

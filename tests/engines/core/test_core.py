@@ -12,7 +12,7 @@ from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadOption, EngineError, UnknownGame, quoted
 from plyd.engines.core.intrinsics import NEVER, Stop, is_raised, monotonic_ns
 from plyd.engines.core.options import Option, read_options
-from plyd.engines.core.search import SAFETY_SECONDS, Clock, Limits, Report, Score, StopReason, Unreachable
+from plyd.engines.core.search import Report, Score, StopReason, Unreachable
 from tests.patience import SOON
 
 # --- Options ----------------------------------------------------------------------------------------------------------
@@ -89,65 +89,7 @@ def test_a_bad_value_among_good_ones_is_a_bad_option():
         read_options((LAYERS, METHOD), {"layers": "5", "method": "mcts"})
 
 
-# --- Limits -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("clock", "seconds"),
-    [
-        (Clock(60.0), 2.0),  # a thirtieth
-        (Clock(60.0, moves_to_go=10), 6.0),
-        (Clock(60.0, moves_to_go=1), 60.0 - SAFETY_SECONDS),  # never the whole clock
-        (Clock(60.0, increment_seconds=5.0), 2.0 + 4.0),  # and four fifths of the increment
-        (Clock(0.3, increment_seconds=5.0), 0.3 - SAFETY_SECONDS),  # which is not there yet
-        (Clock(SAFETY_SECONDS), 0.0),
-        (Clock(0.01, moves_to_go=1), 0.0),
-        (Clock(0.0), 0.0),
-        (Clock(0.0, increment_seconds=1.0), 0.0),
-        (Clock(-1.0), 0.0),  # a flag that fell
-    ],
-)
-def test_a_clock_gives_its_share(clock, seconds):
-    assert clock.share_seconds() == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("limits", "seconds"),
-    [
-        (Limits(), None),
-        (Limits(max_nodes=5, max_depth=5), None),
-        (Limits(max_seconds=3.0), 3.0),
-        (Limits(max_seconds=0.0), 0.0),  # no time is not no limit
-        (Limits(clock=Clock(60.0)), 2.0),
-        (Limits(clock=Clock(0.0)), 0.0),
-        (Limits(max_seconds=3.0, clock=Clock(60.0)), 2.0),
-        (Limits(max_seconds=1.0, clock=Clock(60.0)), 1.0),
-        (Limits(max_seconds=0.0, clock=Clock(60.0)), 0.0),
-    ],
-)
-def test_the_budget_is_the_tighter_of_move_time_and_clock(limits, seconds):
-    assert limits.budget_seconds() == (None if seconds is None else pytest.approx(seconds))
-
-
-@pytest.mark.parametrize(
-    ("max_seconds", "deadline", "within"),
-    [
-        (None, None, None),
-        (3.0, None, 3.0),
-        (None, 2.0, 2.0),
-        (3.0, 2.0, 2.0),
-        (1.0, 2.0, 1.0),
-        (2.0, 2.0, 2.0),
-        (0.0, 2.0, 0.0),
-        (3.0, 0.0, 0.0),
-        (3.0, -1.0, 0.0),  # a deadline that has passed
-        (None, -1.0, 0.0),
-    ],
-)
-def test_limits_within_a_deadline_have_no_more_time_than_that(max_seconds, deadline, within):
-    limits = Limits(max_seconds=max_seconds, clock=Clock(60.0), max_nodes=7, max_depth=8, max_lines=9)
-    expected = Limits(max_seconds=within, clock=Clock(60.0), max_nodes=7, max_depth=8, max_lines=9)
-    assert limits.within(deadline) == expected
+# --- Reports ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_report_is_final_if_it_says_why_the_search_ended():

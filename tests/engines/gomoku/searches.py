@@ -9,7 +9,7 @@ from plyd.engines.gomoku.rules import FREESTYLE, SIDES
 
 def searcher(rules=FREESTYLE, threads=1, memory=8):
     """A new searcher with little memory."""
-    return NegaScoutSearcher(rules, {"threads": threads, "memory": memory})
+    return NegaScoutSearcher(rules, {"threads": threads}, memory)
 
 
 def answer(rules, position, using=None, **limits):

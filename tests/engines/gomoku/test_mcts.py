@@ -12,6 +12,7 @@ from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits, Proven, Result, StopReason, WinProbability
 from plyd.engines.gomoku.board.board import O, X
+from plyd.engines.gomoku.mcts.growing import CURIOSITY as C_PUCT
 from plyd.engines.gomoku.mcts.growing import Tree, taste_of
 from plyd.engines.gomoku.mcts.nodes import (
     DRAW,
@@ -289,16 +290,20 @@ def test_noise_changes_priors_but_not_their_sum():
 # --- The searcher -----------------------------------------------------------------------------------------------------
 
 
+def searcher_with(evaluate, threads=0, megabytes=64):
+    return MctsSearcher(FREESTYLE, evaluate, {"threads": threads, "c": C_PUCT}, megabytes)
+
+
 @pytest.fixture(scope="module")
 def warm():
-    searcher = MctsSearcher(FREESTYLE, Toy(), {})
+    searcher = searcher_with(Toy())
     searcher.warm_up()
 
 
 def test_a_node_limit_is_kept_to_the_node_and_finds_the_same_again(warm):
     found = []
     for _ in range(2):
-        searcher = MctsSearcher(FREESTYLE, Toy({112: 2.0, 113: 1.0}), {"threads": 1})
+        searcher = searcher_with(Toy({112: 2.0, 113: 1.0}), threads=1)
         *_, last = searcher.search(FREESTYLE.start(), Limits(max_nodes=777, max_lines=3), Stop())
         assert (last.nodes, last.stop_reason) == (777, StopReason.NODES)
         found.append((last.move, last.lines, last.score))
@@ -311,7 +316,7 @@ def test_a_node_limit_is_kept_to_the_node_and_finds_the_same_again(warm):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_time_is_kept_and_reports_come_on_the_way(warm, threads):
-    searcher = MctsSearcher(FREESTYLE, Toy(), {"threads": threads})
+    searcher = searcher_with(Toy(), threads=threads)
     position = FREESTYLE.play(FREESTYLE.start(), "h8").position
     began = time.monotonic()
     reports = list(searcher.search(position, Limits(max_seconds=0.35), Stop()))
@@ -325,14 +330,14 @@ def test_time_is_kept_and_reports_come_on_the_way(warm, threads):
 
 
 def test_no_time_at_all_still_gives_a_move(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy({112: 5.0}), {})
+    searcher = searcher_with(Toy({112: 5.0}))
     (report,) = searcher.search(FREESTYLE.start(), Limits(max_seconds=0.0), Stop())
     assert (report.move, report.stop_reason) == ("h8", StopReason.TIME)
 
 
 @pytest.mark.parametrize("size", [6, 9, 15, 20])
 def test_an_empty_board_is_begun_near_the_middle_whatever_the_network_likes(warm, size):
-    searcher = MctsSearcher(FREESTYLE, Toy({0: 5.0, size + 1: 3.0}), {"threads": 1})
+    searcher = searcher_with(Toy({0: 5.0, size + 1: 3.0}), threads=1)
     *_, last = searcher.search(FREESTYLE.parse(f"{size}x{size}"), Limits(max_nodes=60, max_lines=400), Stop())
     points = [(ord(line.moves[0][0]) - ord("a") + 1, int(line.moves[0][1:])) for line in last.lines]
     assert all(abs(2 * row - size - 1) <= 4 and abs(2 * column - size - 1) <= 4 for column, row in points)
@@ -342,13 +347,13 @@ def test_an_empty_board_is_begun_near_the_middle_whatever_the_network_likes(warm
 
 def test_on_the_smallest_board_and_beside_blocked_points_every_point_may_be_first(warm):
     for text, count in (("5x5", 25), ("#" + "." * 8 + ("/" + "." * 9) * 8, 80)):
-        searcher = MctsSearcher(FREESTYLE, Toy(), {"threads": 1})
+        searcher = searcher_with(Toy(), threads=1)
         *_, last = searcher.search(FREESTYLE.parse(text), Limits(max_nodes=20, max_lines=400), Stop())
         assert len(last.lines) == count
 
 
 def test_a_sure_win_ends_the_search_and_is_told_with_its_length(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy(), {})
+    searcher = searcher_with(Toy())
     position = FREESTYLE.parse("......../......../..xxx.../......../......../......../ooo...../........ x")
     *_, last = searcher.search(position, Limits(max_seconds=10), Stop())
     assert last.stop_reason is StopReason.FINISHED
@@ -358,7 +363,7 @@ def test_a_sure_win_ends_the_search_and_is_told_with_its_length(warm):
 
 
 def test_a_lost_position_still_gives_a_move(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy(), {})
+    searcher = searcher_with(Toy())
     position = FREESTYLE.parse("......./.xxxx../......./ooo..../......./......./....... o")
     *_, last = searcher.search(position, Limits(max_seconds=10), Stop())
     assert last.score.value == Proven(Result.LOSS, 2)
@@ -366,7 +371,7 @@ def test_a_lost_position_still_gives_a_move(warm):
 
 
 def test_depth_ends_a_search_and_so_does_the_stop_flag(warm):
-    searcher = MctsSearcher(FREESTYLE, Toy({112: 2.0, 113: 2.0, 114: 2.0}), {})
+    searcher = searcher_with(Toy({112: 2.0, 113: 2.0, 114: 2.0}))
     *_, last = searcher.search(FREESTYLE.start(), Limits(max_depth=3), Stop())
     assert last.stop_reason is StopReason.DEPTH
     assert last.depth >= 3
@@ -378,6 +383,6 @@ def test_depth_ends_a_search_and_so_does_the_stop_flag(warm):
 
 def test_a_finished_game_gives_one_report(warm):
     position = FREESTYLE.parse("xxxxx/oooo./...../...../.....")
-    (report,) = MctsSearcher(FREESTYLE, Toy(), {}).search(position, Limits(), Stop())
+    (report,) = searcher_with(Toy()).search(position, Limits(), Stop())
     assert (report.move, report.lines, report.stop_reason) == (None, (), StopReason.NO_SEARCH)
     assert report.score.value == Proven(Result.LOSS, 0)

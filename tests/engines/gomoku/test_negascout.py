@@ -31,7 +31,6 @@ from plyd.engines.gomoku.negascout.kernel import (
     room_for,
     table_for,
     think,
-    transfer,
 )
 from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, Position, has_five, other, point_of
 from tests.engines.gomoku.kernels import COLOURS, board_for, changes_since, chase_whole, random_weights, snapshot
@@ -206,18 +205,17 @@ def test_a_search_out_of_time_or_told_to_stop_goes_on_later():
     assert (int(kernel.room.state[VALUE]), place_of(int(kernel.room.frame[BEST_MOVE]))) == whole
 
 
-def test_a_larger_table_knows_what_the_smaller_one_did():
-    kernel = Kernel(FREESTYLE, random_position(FREESTYLE, 15, 20, random.Random(5), spread=4), entries=1 << 12)
-    kernel.search(4, Taste(5, 24, 100))
-    known = kernel.table[kernel.table["key"] != 0]
-    assert known.size > 300
-    larger = table_for(1 << 16)
-    transfer(kernel.table, larger)
-    assert (larger["key"] != 0).sum() > known.size * 0.9
-    kept = larger[known["key"] & np.uint64(larger.size - 1)]
-    same = kept["key"] == known["key"]
-    assert same.mean() > 0.9
-    assert (kept[same] == known[same]).all()
+def test_a_table_grows_within_its_address_space_and_keeps_half_of_what_it_knows():
+    using = searcher(FREESTYLE, memory=8)
+    small = using.table(1 << 10, anew=True)
+    small["key"] = np.arange(small.size, dtype=np.uint64) | np.uint64(1) << np.uint64(40)
+    larger = using.table(4 * small.size, anew=False)
+    assert larger.size == 4 * small.size
+    assert np.shares_memory(small, larger)
+    assert (larger[: small.size] == small).all()
+    assert using.table(1 << 10, anew=False).size == larger.size, "and never shrinks"
+    assert not using.table(1 << 10, anew=True)["key"].any()
+    assert using.table(1 << 40, anew=False).nbytes <= 8 << 20
 
 
 # --- The searcher -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from plyd.engines.core import search_run
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.rules import Outcome, Side
@@ -55,7 +56,7 @@ def test_the_same_nodes_find_the_same_whatever_was_searched_before(rules):
 def test_how_often_a_search_reports_changes_nothing_that_it_finds(monkeypatch):
     position, found = random_position(FREESTYLE, 15, 14, random.Random(3), spread=3), []
     for pause in (NEVER, 0):
-        monkeypatch.setattr(search_module, "REPORT_NS", pause)
+        monkeypatch.setattr(search_run, "REPORT_NS", pause)
         found.append(without_time(answer(FREESTYLE, position, max_nodes=12_000, max_lines=2)))
     assert found[0] == found[1]
 

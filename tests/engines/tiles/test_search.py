@@ -23,8 +23,8 @@ from plyd.engines.tiles.search.expectimax import (
     How,
     Limit,
     memory_for,
-    think_drops,
-    think_slides,
+    search_each_drop,
+    search_each_slide,
 )
 from plyd.engines.tiles.search.searcher import ENTRY_BYTES, OPTIONS, TileSearcher
 from tests.engines.tiles.slow_search import SlowSearch
@@ -56,7 +56,7 @@ def slides_by_kernel(player, cells, depth, *, evil=False, adaptive=False, memory
     memory.counts[1] += 1
     how = How(np.int64(depth), evil, adaptive)
     brain = player.brain if weights is None else player.brain._replace(weights=weights)
-    assert think_slides(brain, how, game.board(cells), no_limit(), memory, worths) == COMPLETED
+    assert search_each_slide(brain, how, game.board(cells), no_limit(), memory, worths) == COMPLETED
     return {word: worth for word, worth in zip(SLIDES, worths.tolist(), strict=True) if not np.isnan(worth)}
 
 
@@ -64,7 +64,7 @@ def drops_by_kernel(player, cells, depth, *, evil=False):
     """What each drop leaves the player, as the kernel has it."""
     game, worths = player.game, np.empty((2, 16))
     how, memory = How(np.int64(depth), evil, False), memory_for(player.brain.shape, 1 << 14)
-    assert think_drops(player.brain, how, game.board(cells), no_limit(), memory, worths) == COMPLETED
+    assert search_each_drop(player.brain, how, game.board(cells), no_limit(), memory, worths) == COMPLETED
     return {
         f"{index}@{cell}": float(worths[tile, cell])
         for tile, index in enumerate(game.variants[player.variant].spawns)
@@ -211,7 +211,7 @@ def test_drops_leave_the_player_what_plain_expectimax_says(player, evil):
 def test_a_kernel_out_of_nodes_says_so_and_went_one_too_far_at_most(player, nodes):
     (cells,), memory, game = boards_with(player, 1, 5, 5), memory_for(player.brain.shape, 1 << 14), player.game
     how = How(np.int64(5), False, False)
-    status = think_slides(player.brain, how, game.board(cells), no_limit(nodes), memory, np.empty(4))
+    status = search_each_slide(player.brain, how, game.board(cells), no_limit(nodes), memory, np.empty(4))
     assert status == OUT_OF_NODES
     assert nodes <= memory.counts[0] <= nodes + 1
 
@@ -220,7 +220,7 @@ def test_a_kernel_told_to_stop_says_so_within_64_before_states(player):
     (cells,), memory, game = boards_with(player, 1, 5, 5), memory_for(player.brain.shape, 1 << 14), player.game
     how = How(np.int64(5), False, False)
     limit = Limit(np.int64(NEVER), np.int64(NEVER), np.ones(1, np.uint8))
-    assert think_slides(player.brain, how, game.board(cells), limit, memory, np.empty(4)) == TOLD_TO_STOP
+    assert search_each_slide(player.brain, how, game.board(cells), limit, memory, np.empty(4)) == TOLD_TO_STOP
     assert memory.counts[0] <= 64
 
 
@@ -228,7 +228,8 @@ def test_a_kernel_told_to_stop_says_so_within_64_before_states(player):
 
 
 def searcher_of(player, **options):
-    return TileSearcher(player, read_options(OPTIONS, {name: str(value).lower() for name, value in options.items()}))
+    values = read_options(OPTIONS, {name: str(value).lower() for name, value in options.items()})
+    return TileSearcher(player, values, values["memory"])
 
 
 def reports_of(searcher, position, **limits):
@@ -467,7 +468,7 @@ def test_a_finished_game_has_one_report_and_0_points_to_come(player, evil, lette
 
 
 def table_bytes(searcher):
-    return searcher._memory.keys.nbytes + searcher._memory.values.nbytes
+    return searcher.memory.keys.nbytes + searcher.memory.values.nbytes
 
 
 @pytest.mark.parametrize("megabytes", [1, 3, 64])

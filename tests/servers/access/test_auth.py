@@ -9,8 +9,8 @@ import grpc
 import pytest
 
 from plyd.engines import registry
-from plyd.servers.access.auth import Gate, host_of, read_clients
-from plyd.servers.access.quotas import Allowance
+from plyd.servers.access.auth import Authenticator, host_of, read_clients
+from plyd.servers.access.quotas import Quotas
 from plyd.servers.settings import BadSetting
 from plyd.v1 import engine_pb2, rules_pb2, search_pb2
 from tests.patience import SOON, until
@@ -38,7 +38,7 @@ def clients(tmp_path):
 
 @pytest.fixture
 def guarded(open_daemon, clients):
-    return open_daemon(gate=Gate(clients), slots=4)
+    return open_daemon(auth=Authenticator(clients), slots=4)
 
 
 def status_of(call, *arguments, **settings):
@@ -116,7 +116,7 @@ def test_a_search_ends_when_its_client_s_time_is_over(guarded):
 
 
 def test_requests_come_at_their_rate(open_daemon):
-    daemon = open_daemon(gate=Gate(None, Allowance(requests_per_second=3)))
+    daemon = open_daemon(auth=Authenticator(None, Quotas(requests_per_second=3)))
     for _ in range(3):
         daemon.caller.engine.Describe(engine_pb2.DescribeRequest())
     error = status_of(daemon.caller.engine.Describe, engine_pb2.DescribeRequest())
@@ -125,7 +125,7 @@ def test_requests_come_at_their_rate(open_daemon):
 
 
 def test_games_of_one_client(open_daemon):
-    daemon = open_daemon(gate=Gate(None, Allowance(sessions=1)))
+    daemon = open_daemon(auth=Authenticator(None, Quotas(sessions=1)))
     commands = queue.SimpleQueue()
     commands.put(engine_pb2.PlayRequest(id=1, new_game={}))
     stream = daemon.caller.engine.Play(iter(commands.get, None), timeout=SOON)
@@ -139,15 +139,15 @@ def test_games_of_one_client(open_daemon):
 
 
 def test_memory_of_one_client_is_shared_by_its_searchers(open_daemon):
-    daemon = open_daemon(registry.load("connect4"), gate=Gate(None, Allowance(memory_mb=20)), slots=2)
+    daemon = open_daemon(registry.load("connect4"), auth=Authenticator(None, Quotas(memory_mb=20)), slots=2)
     search = daemon.caller.engine.Search
     assert search(
         search_request("7x6", limits={"nodes": 10}), timeout=60
     ).report.final  # the default, cut to what is left
     error = status_of(search, search_request("7x6", limits={"nodes": 10}, options={"memory": "64"}))
-    assert error.details() == "64 MB are wanted for a search, and not free; try again later"
+    assert error.details() == "the search needs 64 MB of memory, which are not free; try again later"
     assert search(search_request("7x6", limits={"nodes": 10}, options={"memory": "16"}), timeout=60).report.final
-    assert daemon.runtime.memory.held == 0
+    assert daemon.runtime.memory.used == 0
 
 
 def test_a_game_holds_its_memory_until_it_ends(open_daemon):
@@ -156,7 +156,7 @@ def test_a_game_holds_its_memory_until_it_ends(open_daemon):
     commands.append(engine_pb2.PlayRequest(id=2, go={"limits": {"nodes": 10}}))
     stream = daemon.caller.engine.Play(iter(commands), timeout=60)
     assert [reply.id for reply in stream][-1] == 2
-    until(lambda: daemon.runtime.memory.held == 0)
+    until(lambda: daemon.runtime.memory.used == 0)
 
 
 def test_the_file_is_read_again_on_a_signal(serve, clients):
@@ -173,18 +173,18 @@ def test_the_file_is_read_again_on_a_signal(serve, clients):
         )
         clients.write_text("nonsense = 1")
         os.kill(process.pid, signal.SIGHUP)
-        until(lambda: any("stays as it was" in line["message"] for line in process.log()))
+        until(lambda: any("the old one stays in use" in line["message"] for line in process.log()))
         describe(engine_pb2.DescribeRequest(), metadata=bearer("three"))
 
 
 def test_who_is_read_again_keeps_what_it_has(clients):
-    gate = Gate(clients)
-    client = gate._known["gui"]
+    auth = Authenticator(clients)
+    client = auth._known["gui"]
     with client.searching():
         clients.write_text(entry("gui", "one", searches=1))
-        gate.reload()
-        assert gate._known["gui"] is client
-        assert client.allowance == Allowance(searches=1)
+        auth.reload()
+        assert auth._known["gui"] is client
+        assert client.quotas == Quotas(searches=1)
 
 
 @pytest.mark.parametrize(
@@ -219,11 +219,11 @@ def test_host_of_a_peer(peer, host):
 
 
 def test_strangers_are_forgotten_when_there_are_many(monkeypatch):
-    monkeypatch.setattr("plyd.servers.access.auth.MANY_STRANGERS", 10)
-    gate = Gate(None, Allowance(searches=1))
-    kept = gate._stranger("busy")
+    monkeypatch.setattr("plyd.servers.access.auth.MAX_HOSTS", 10)
+    auth = Authenticator(None, Quotas(searches=1))
+    kept = auth._client_at("busy")
     with kept.searching():
         for number in range(100):
-            gate._stranger(str(number))
-        assert gate._stranger("busy") is kept
-    assert len(gate._strangers) <= 11
+            auth._client_at(str(number))
+        assert auth._client_at("busy") is kept
+    assert len(auth._hosts) <= 11

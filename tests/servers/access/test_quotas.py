@@ -6,7 +6,7 @@ import pytest
 
 from plyd.engines.core.errors import Overloaded
 from plyd.servers.access import quotas
-from plyd.servers.access.quotas import Allowance, Client, Memory, Share
+from plyd.servers.access.quotas import Client, MemoryGrant, MemoryPool, Quotas
 
 
 @pytest.fixture
@@ -26,20 +26,20 @@ def clock(monkeypatch):
 
 @pytest.mark.parametrize(("rate", "burst"), [(5, 5), (1, 1), (0.5, 1)])
 def test_a_second_s_worth_of_requests_may_come_at_once_then_they_come_at_their_rate(clock, rate, burst):
-    client = Client("gui", Allowance(requests_per_second=rate))
+    client = Client("gui", Quotas(requests_per_second=rate))
     for _ in range(burst):
-        client.request()
+        client.count_request()
     with pytest.raises(Overloaded, match="gui may send") as caught:
-        client.request()
+        client.count_request()
     assert caught.value.retry_seconds == pytest.approx(1 / rate, abs=1e-5)
     clock.now += caught.value.retry_seconds
-    client.request()
+    client.count_request()
     with pytest.raises(Overloaded):
-        client.request()
+        client.count_request()
 
 
 def test_messages_of_a_stream_wait_instead():
-    client = Client("gui", Allowance(requests_per_second=20))
+    client = Client("gui", Quotas(requests_per_second=20))
 
     async def send():
         loop = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ def test_messages_of_a_stream_wait_instead():
 
 @pytest.mark.parametrize("what", ["searching", "session"])
 def test_too_many_at_once(what):
-    client = Client("gui", Allowance(searches=2, sessions=2))
+    client = Client("gui", Quotas(searches=2, sessions=2))
     enter = getattr(client, what)
     with enter():
         with enter(), pytest.raises(Overloaded, match="gui may have 2"), enter():
@@ -66,35 +66,35 @@ def test_too_many_at_once(what):
 def test_a_client_without_limits_has_all_it_wants():
     client = Client("gui")
     for _ in range(10_000):
-        client.request()
+        client.count_request()
     with client.searching(), client.session():
         pass
 
 
 def test_a_share_is_what_is_wanted_or_what_is_left():
-    daemon, client = Memory(100), Memory(50)
-    first, second, third = (Share(daemon, client) for _ in range(3))
+    daemon, client = MemoryPool(100), MemoryPool(50)
+    first, second, third = (MemoryGrant(daemon, client) for _ in range(3))
     assert first.take(30, 8) == 30
     assert second.take(30, 8) == 20
-    assert (daemon.held, client.held) == (50, 50)
-    with pytest.raises(Overloaded, match="8 MB are wanted for a search, and not free"):
+    assert (daemon.used, client.used) == (50, 50)
+    with pytest.raises(Overloaded, match="the search needs 8 MB of memory, which are not free"):
         third.take(30, 8)
-    first.give_back()
-    assert (daemon.held, client.held) == (20, 20)
+    first.release()
+    assert (daemon.used, client.used) == (20, 20)
     assert third.take(30, 30) == 30
 
 
 def test_nothing_is_held_by_who_was_refused():
-    daemon, client = Memory(100), Memory(5)
+    daemon, client = MemoryPool(100), MemoryPool(5)
     with pytest.raises(Overloaded):
-        Share(daemon, client).take(30, 8)
-    assert (daemon.held, client.held) == (0, 0)
+        MemoryGrant(daemon, client).take(30, 8)
+    assert (daemon.used, client.used) == (0, 0)
 
 
 def test_a_share_given_back_stays_so_even_if_its_search_comes_late():
-    daemon = Memory(100)
-    share = Share(daemon, Memory())
-    share.give_back()
+    daemon = MemoryPool(100)
+    grant = MemoryGrant(daemon, MemoryPool())
+    grant.release()
     with pytest.raises(Overloaded, match="the caller has left; try again later"):
-        share.take(10, 10)
-    assert daemon.held == 0
+        grant.take(10, 10)
+    assert daemon.used == 0

@@ -1,4 +1,4 @@
-"""Encrypted daemons, as processes and over real sockets: who believes whom, and what is wrong with certificates."""
+"""Encrypted daemons over real sockets: who believes whom, and what is wrong with certificates."""
 
 import shutil
 import ssl
@@ -7,12 +7,16 @@ import sys
 
 import grpc
 import pytest
+from click.testing import CliRunner
 
 from plyd.clients import EngineClient
+from plyd.clients.cli import main
 from plyd.clients.library.channel import Credentials
 from plyd.clients.library.errors import NotAllowed, Unavailable
 from plyd.servers.access import tls
-from plyd.servers.settings import BadSetting
+from plyd.servers.access.auth import Authenticator
+from plyd.servers.daemon_config import read_addresses
+from plyd.servers.settings import BadSetting, gather
 from plyd.v1 import engine_pb2
 from tests.patience import until
 from tests.servers.certificates import make_authority, make_certificate, openssl
@@ -39,13 +43,13 @@ def client(address, folder, **shown):
 
 
 @pytest.fixture
-def encrypted(serve, folder):
-    """Starts an encrypted daemon with these further options; where it answers."""
+def encrypted(open_daemon, shared_fibonacci, folder):
+    """Opens an encrypted daemon; where it answers."""
 
-    def start(*options):
-        words = ("--tls-certificate", folder / "server.pem", "--tls-key", folder / "server.key", *options)
-        process = serve("--listen", "127.0.0.1:0", *map(str, words))
-        return process.addresses()[0]
+    def start(certificate=folder / "server.pem", key=folder / "server.key", *, authority=None, clients=None, **more):
+        credentials = tls.credentials(certificate, key, authority)
+        auth = Authenticator(clients)
+        return open_daemon(shared_fibonacci.engine, credentials=credentials, auth=auth, **more).target
 
     return start
 
@@ -66,24 +70,23 @@ def test_an_encrypted_daemon_answers_who_believes_its_authority(encrypted, folde
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-def test_every_command_finds_its_way_by_the_environment(encrypted, folder, monkeypatch):
-    address = encrypted()
+def test_every_command_finds_its_way_by_the_environment(serve, folder, monkeypatch):
+    words = ("--tls-certificate", folder / "server.pem", "--tls-key", folder / "server.key")
+    [address] = serve("--listen", "127.0.0.1:0", *map(str, words)).addresses()
     monkeypatch.setenv("PLYD_CA", str(folder / "ca.pem"))
-    command = [sys.executable, "-m", "plyd.clients"]
     solved = subprocess.run(
-        [*command, "solve", "--connect", f"tls:{address}"],
+        [sys.executable, "-m", "plyd.clients", "solve", "--connect", f"tls:{address}"],
         input=f"{OPENING}\n",
         text=True,
         capture_output=True,
         check=True,
     )
     assert solved.stdout == "= 1422.339261\n"
-    health = subprocess.run([*command, "health", f"tls:{address}"], text=True, capture_output=True)
-    assert health.stdout == "SERVING\n"
+    assert CliRunner().invoke(main, ["health", f"tls:{address}"]).stdout == "SERVING\n"
 
 
 def test_mutual_tls_lets_in_who_has_a_certificate_of_the_authority(encrypted, folder):
-    address = encrypted("--tls-client-ca", folder / "ca.pem")
+    address = encrypted(authority=folder / "ca.pem")
     with client(address, folder, certificate="gui.pem", key="gui.key") as engine:
         assert engine.search(OPENING).move == "right"
     for shown in ({}, {"certificate": "stranger.pem", "key": "stranger.key"}):
@@ -94,18 +97,15 @@ def test_mutual_tls_lets_in_who_has_a_certificate_of_the_authority(encrypted, fo
 def test_a_certificate_s_name_is_a_client(encrypted, folder, tmp_path):
     clients = tmp_path / "clients.toml"
     clients.write_text('[[client]]\nname = "gui"\ncommon_name = "gui@example"\n')
-    address = encrypted("--tls-client-ca", folder / "ca.pem", "--clients", clients)
+    address = encrypted(authority=folder / "ca.pem", clients=clients)
     with client(address, folder, certificate="gui.pem", key="gui.key") as engine:
         assert engine.search(OPENING).move == "right"
     with client(address, folder, certificate="server.pem", key="server.key") as engine, pytest.raises(NotAllowed):
         engine.describe()
 
 
-def test_a_unix_socket_beside_it_is_plain(encrypted, folder, tmp_path, serve):
-    words = ["--tls-certificate", str(folder / "server.pem"), "--tls-key", str(folder / "server.key")]
-    process = serve("--listen", f"unix:{tmp_path}/s", *words)
-    [address] = process.addresses()
-    with EngineClient(address) as engine:
+def test_a_unix_socket_of_an_encrypted_daemon_is_plain(encrypted, tmp_path):
+    with EngineClient(encrypted(listen=f"unix:{tmp_path}/s")) as engine:
         assert engine.search(OPENING).move == "right"
 
 
@@ -134,19 +134,17 @@ def told_certificate(address, folder):
     return ssl.get_server_certificate((host, int(port)), ca_certs=str(folder / "ca.pem"), timeout=10)
 
 
-def test_a_new_certificate_is_shown_to_whoever_connects_and_the_others_stay(serve, folder, tmp_path):
+def test_a_new_certificate_is_shown_to_whoever_connects_and_the_others_stay(encrypted, folder, tmp_path, caplog):
     for suffix in ("pem", "key"):
         shutil.copy(folder / f"server.{suffix}", tmp_path / f"it.{suffix}")
-    words = ("--tls-certificate", str(tmp_path / "it.pem"), "--tls-key", str(tmp_path / "it.key"))
-    process = serve("--listen", "127.0.0.1:0", *words)
-    [address] = process.addresses()
+    address = encrypted(tmp_path / "it.pem", tmp_path / "it.key")
     with client(address, folder) as engine, engine.play(OPENING) as game:
         first = told_certificate(address, folder)
         assert first.split() == (folder / "server.pem").read_text().split()
 
         shutil.copy(folder / "gui.pem", tmp_path / "it.pem")  # its key is not there yet
         assert told_certificate(address, folder) == first
-        until(lambda: "the certificate stays as it was: tls.key" in process.said())
+        until(lambda: "the new certificate is not valid, the old one stays in use: tls.key" in caplog.text)
 
         shutil.copy(folder / "gui.key", tmp_path / "it.key")
         assert told_certificate(address, folder).split() == (folder / "gui.pem").read_text().split()
@@ -156,12 +154,12 @@ def test_a_new_certificate_is_shown_to_whoever_connects_and_the_others_stay(serv
 
         (tmp_path / "it.key").unlink()
         assert told_certificate(address, folder).split() == (folder / "gui.pem").read_text().split()
-        until(lambda: "the certificate stays as it was: cannot read tls.key" in process.said())
+        until(lambda: "the new certificate is not valid, the old one stays in use: cannot read" in caplog.text)
 
 
-def test_other_machines_are_let_in_by_tls(serve, folder):
-    words = ["--tls-certificate", str(folder / "server.pem"), "--tls-key", str(folder / "server.key")]
-    process = serve("--listen", "0.0.0.0:0", *words)
-    port = process.addresses()[0].rpartition(":")[2]
+def test_other_machines_are_let_in_by_tls(encrypted, folder):
+    settings = gather({"listen": ("0.0.0.0:0",), "tls.certificate": folder / "server.pem"}, {}, None)
+    [address] = read_addresses(settings)
+    port = encrypted(listen=str(address)).rpartition(":")[2]
     with client(f"127.0.0.1:{port}", folder) as engine:
         assert engine.search(OPENING).move == "right"

@@ -124,7 +124,7 @@ def test_bytes_that_may_be_no_message_end_a_call_with_a_documented_status(daemon
 def test_bytes_that_are_no_message_are_told_to_be_none(daemons, name):
     code, details = status_of(daemons("sticks"), name, [b"\xff\xff\xff"])
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert details.startswith("bytes that are no message of the schema: ")
+    assert details.startswith("the bytes are not a message of the schema: ")
 
 
 def test_a_batch_that_is_no_message_does_not_keep_its_caller_waiting(daemons):

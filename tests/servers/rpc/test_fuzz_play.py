@@ -75,7 +75,7 @@ class Model:
         assert list(state.board.cells) == list(self.rules.board(position).cells)
 
 
-class Conversation(RuleBasedStateMachine):
+class PlayMachine(RuleBasedStateMachine):
     """Commands on one stream; what is expected is known when a command is sent, and checked when its reply is read."""
 
     daemon: OpenDaemon
@@ -234,5 +234,5 @@ class Conversation(RuleBasedStateMachine):
 def test_each_command_gets_one_final_reply_and_the_game_is_as_the_rules_say(house, game, starts, words):
     engine = FakeEngine() if game == "sticks" else registry.load(game)
     with OpenDaemon(house, engine, slots=1) as daemon:
-        kind = type("Spoken", (Conversation,), {"daemon": daemon, "starts": starts, "words": words})
+        kind = type("Spoken", (PlayMachine,), {"daemon": daemon, "starts": starts, "words": words})
         run_state_machine_as_test(kind, settings=settings())

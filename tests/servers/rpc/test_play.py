@@ -507,7 +507,7 @@ def test_a_player_killed_in_mid_search_frees_slot_and_session(sticks, caplog):
 
 def test_an_engine_that_cannot_make_a_searcher_is_a_fault_but_not_the_end(open_daemon):
     class Broken(FakeEngine):
-        def searcher(self, variant, options):
+        def searcher(self, variant, options, megabytes=None):
             raise OSError(SECRET)
 
     daemon = open_daemon(Broken())

@@ -171,7 +171,7 @@ def test_a_daemon_serves_on_after_a_fault(sticks, logged):
 
 def test_a_search_without_a_final_report_is_a_fault(open_daemon):
     class Speechless(FakeEngine):
-        def searcher(self, variant, options):
+        def searcher(self, variant, options, megabytes=None):
             class Searcher:
                 def search(self, position, limits, stop):
                     return iter(())

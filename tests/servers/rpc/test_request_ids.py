@@ -33,8 +33,8 @@ def test_an_id_that_is_fit_for_a_log_is_kept(given):
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "tab\there", "line\nbreak", "\N{SNOWMAN}", "\x7f"])
 def test_an_id_that_is_not_gets_another_in_its_place(given):
-    made, is_wanted = request_id([("x-request-id", given)])
-    assert is_wanted
+    made, is_given = request_id([("x-request-id", given)])
+    assert is_given
     assert made != given
     assert request_id([("x-request-id", made)]) == (made, True)
 

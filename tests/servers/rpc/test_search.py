@@ -138,7 +138,7 @@ def test_limits_of_time_reach_the_engine_less_the_time_it_took(sticks, wire, sec
     sticks.caller.engine.Search(search_request(limits=wire))
     [asked] = sticks.engine.asked
     assert asked.limits.clock == clock
-    assert seconds - 0.5 < asked.limits.budget_seconds() <= seconds
+    assert seconds - 0.5 < asked.limits.max_seconds <= seconds
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,18 @@ import pytest
 from plyd.engines import registry
 from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, UnknownGame
 from plyd.engines.core.rules import Side
-from plyd.servers.search.game_record import MAX_MOVES, Record, find_engine, find_variant
+from plyd.servers.search.game_record import MAX_MOVES, GameRecord, find_engine, find_variant
 from tests.servers.fakes import FakeEngine, Sticks, SticksRules
 
 ONE, TWO = Side.PLAYER_ONE, Side.PLAYER_TWO
 
 
 def sticks(start="7 one", moves=()):
-    return Record(FakeEngine(), "", start, moves)
+    return GameRecord(FakeEngine(), "", start, moves)
 
 
 def fibonacci(start, moves=()):
-    return Record(registry.load("2584-2x3"), "", start, moves)
+    return GameRecord(registry.load("2584-2x3"), "", start, moves)
 
 
 def test_a_record_begins_at_the_start_and_follows_the_moves():

@@ -199,7 +199,7 @@ async def test_who_waits_longer_than_its_patience_is_refused_and_leaves_the_queu
     scheduler = Scheduler("test", 1, 1)
     await have_quick_jobs(scheduler)
     first = await running(scheduler)
-    impatient = await waiting(scheduler, patience_seconds=0.1)
+    impatient = await waiting(scheduler, max_wait_seconds=0.1)
     assert str(await refused(impatient)) == "no slot came free within 0.100 s; try again later"
     assert scheduler.waiting == 0
     patient = await waiting(scheduler)
@@ -213,11 +213,11 @@ async def test_no_trace_stays_of_those_who_gave_up():
     scheduler = Scheduler("test", 1, 5)
     first = await running(scheduler)
     for _ in range(20):
-        await refused(Work(scheduler, patience_seconds=0.001))
+        await refused(Work(scheduler, max_wait_seconds=0.001))
         leaving = await waiting(scheduler)
         leaving.task.cancel()
         await asyncio.wait([leaving.task])
-    assert len(scheduler._waiting) == 0
+    assert len(scheduler._queue) == 0
     await first.end()
 
 
@@ -227,7 +227,7 @@ async def test_the_most_urgent_goes_first_and_who_has_no_deadline_last():
     began = []
     first = await running(scheduler, name="first", began=began)
     works = [
-        await waiting(scheduler, name=str(patience), patience_seconds=patience, began=began)
+        await waiting(scheduler, name=str(patience), max_wait_seconds=patience, began=began)
         for patience in (None, 30, 20, 59, 25)
     ]
     for work in works:
@@ -256,8 +256,8 @@ async def test_pondering_waits_behind_every_other_search_however_urgent():
     began = []
     first = await running(scheduler, name="first", began=began)
     works = [
-        await waiting(scheduler, name="ponder", began=began, patience_seconds=5, priority=Priority.PONDER),
-        await waiting(scheduler, name="normal", began=began, patience_seconds=50),
+        await waiting(scheduler, name="ponder", began=began, max_wait_seconds=5, priority=Priority.PONDER),
+        await waiting(scheduler, name="normal", began=began, max_wait_seconds=50),
         await waiting(scheduler, name="patient", began=began),
     ]
     for work in works:
@@ -289,9 +289,9 @@ async def test_pondering_is_stopped_when_another_search_needs_its_slot():
 @in_a_loop
 async def test_whom_no_slot_comes_to_in_time_is_refused_at_once_and_hears_when_one_would():
     scheduler = Scheduler("test", 1, 5)
-    first = await running(scheduler, patience_seconds=5)
+    first = await running(scheduler, max_wait_seconds=5)
     scheduler._mean_seconds = 5  # as after many searches that used all their time
-    refusal = await refused(Work(scheduler, patience_seconds=0.5))
+    refusal = await refused(Work(scheduler, max_wait_seconds=0.5))
     assert "no slot is likely to come free in time: of 0.500 s, " in str(refusal)
     assert 4 < refusal.retry_seconds <= 5
     assert (scheduler.waiting, first.task.done()) == (0, False)
@@ -301,10 +301,10 @@ async def test_whom_no_slot_comes_to_in_time_is_refused_at_once_and_hears_when_o
 @in_a_loop
 async def test_one_who_has_a_quarter_of_its_time_left_when_its_slot_comes_is_let_in():
     scheduler = Scheduler("test", 1, 5)
-    first = await running(scheduler, patience_seconds=30)
+    first = await running(scheduler, max_wait_seconds=30)
     scheduler._mean_seconds = 30
-    await refused(Work(scheduler, patience_seconds=39))  # 30 s in the queue are more than 3/4 of 39
-    patient = await waiting(scheduler, patience_seconds=41)
+    await refused(Work(scheduler, max_wait_seconds=39))  # 30 s in the queue are more than 3/4 of 39
+    patient = await waiting(scheduler, max_wait_seconds=41)
     await first.end()
     assert await patient.end() == "job done"
 
@@ -312,11 +312,11 @@ async def test_one_who_has_a_quarter_of_its_time_left_when_its_slot_comes_is_let
 @in_a_loop
 async def test_those_who_wait_already_count_too():
     scheduler = Scheduler("test", 1, 5)
-    first = await running(scheduler, patience_seconds=10)
+    first = await running(scheduler, max_wait_seconds=10)
     scheduler._mean_seconds = 30
-    second = await waiting(scheduler, patience_seconds=20)
-    await refused(Work(scheduler, patience_seconds=22))  # first until 10 s, second until 20 s
-    third = await waiting(scheduler, patience_seconds=40)
+    second = await waiting(scheduler, max_wait_seconds=20)
+    await refused(Work(scheduler, max_wait_seconds=22))  # first until 10 s, second until 20 s
+    third = await waiting(scheduler, max_wait_seconds=40)
     for work in (first, second, third):
         assert await work.end() == "job done"
 
@@ -324,25 +324,24 @@ async def test_those_who_wait_already_count_too():
 @in_a_loop
 async def test_with_two_slots_the_one_that_comes_free_first_counts():
     scheduler = Scheduler("test", 2, 5)
-    works = [await running(scheduler, patience_seconds=seconds) for seconds in (30, 5)]
+    works = [await running(scheduler, max_wait_seconds=seconds) for seconds in (30, 5)]
     scheduler._mean_seconds = 30
-    works.append(await waiting(scheduler, patience_seconds=10))  # from 5 s on, until 10 s
-    await refused(Work(scheduler, patience_seconds=12))
+    works.append(await waiting(scheduler, max_wait_seconds=10))  # from 5 s on, until 10 s
+    await refused(Work(scheduler, max_wait_seconds=12))
     for work in works:
         assert await work.end() == "job done"
 
 
 @in_a_loop
-async def test_a_more_urgent_newcomer_is_refused_if_it_would_cost_another_its_promised_slot():
+async def test_a_more_urgent_newcomer_goes_before_another_that_still_starts_in_time():
     scheduler = Scheduler("test", 1, 5)
-    first = await running(scheduler, patience_seconds=10)
-    scheduler._mean_seconds = 30
-    promised = await waiting(scheduler, patience_seconds=15)
-    await refused(
-        Work(scheduler, patience_seconds=14.9)
-    )  # more urgent, and done at 14.9 s: it would fit, but for the other
-    for work in (first, promised):
-        assert await work.end() == "job done"
+    began = []
+    first = await running(scheduler, max_wait_seconds=100)
+    scheduler._mean_seconds = 300
+    other = await waiting(scheduler, name="other", began=began, max_wait_seconds=150)
+    urgent = await waiting(scheduler, name="urgent", began=began, max_wait_seconds=140)  # done when the other may begin
+    assert [await work.end() for work in (first, urgent, other)] == ["job done", "urgent done", "other done"]
+    assert began == ["urgent", "other"]
 
 
 @in_a_loop
@@ -364,8 +363,8 @@ async def test_a_search_without_a_limit_is_expected_to_go_on_as_long_as_it_has()
     await have_quick_jobs(scheduler)
     first = await running(scheduler)
     await asyncio.sleep(0.3)
-    await refused(Work(scheduler, patience_seconds=0.3))
-    patient = await waiting(scheduler, patience_seconds=20)
+    await refused(Work(scheduler, max_wait_seconds=0.3))
+    patient = await waiting(scheduler, max_wait_seconds=20)
     await first.end()
     assert await patient.end() == "job done"
 
@@ -375,7 +374,7 @@ async def test_pondering_keeps_nobody_out():
     scheduler = Scheduler("test", 1, 5)
     scheduler._mean_seconds = 30
     ponder = await running(scheduler, priority=Priority.PONDER)
-    urgent = Work(scheduler, patience_seconds=5)
+    urgent = Work(scheduler, max_wait_seconds=5)
     assert await ponder.task == "job stopped"
     assert await urgent.end() == "job done"
 
@@ -432,14 +431,14 @@ async def test_a_slot_granted_to_one_who_leaves_in_that_moment_goes_to_the_next(
     scheduler = Scheduler("test", 1, 2)
     first = await running(scheduler)
     leaving, staying = await waiting(scheduler), await waiting(scheduler)
-    give_back = scheduler._give_back
+    release_slot = scheduler._release_slot
 
-    def give_back_and_leave():
-        scheduler._give_back = give_back
-        give_back()  # grants the slot to the first who waits ...
+    def release_and_leave():
+        scheduler._release_slot = release_slot
+        release_slot()  # grants the slot to the first who waits ...
         leaving.task.cancel()  # ... who is gone before it can take it
 
-    scheduler._give_back = give_back_and_leave
+    scheduler._release_slot = release_and_leave
     await first.end()
     await until(lambda: staying.began)
     assert leaving.began == []
@@ -454,16 +453,16 @@ async def test_a_slot_granted_in_the_moment_that_patience_ends_is_taken(monkeypa
     first = await running(scheduler)
     timeouts, timeout = {}, asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda seconds: timeouts.setdefault(seconds, timeout(seconds)))
-    second = await waiting(scheduler, patience_seconds=30)
+    second = await waiting(scheduler, max_wait_seconds=30)
     monkeypatch.undo()
-    give_back = scheduler._give_back
+    release_slot = scheduler._release_slot
 
-    def give_back_too_late():
-        scheduler._give_back = give_back
-        give_back()
+    def release_too_late():
+        scheduler._release_slot = release_slot
+        release_slot()
         timeouts[30]._on_timeout()
 
-    scheduler._give_back = give_back_too_late
+    scheduler._release_slot = release_too_late
     await first.end()
     assert await second.end() == "job done"
     assert (scheduler.running, scheduler._free) == (0, 1)
@@ -478,7 +477,7 @@ async def test_a_job_in_a_hurry_runs_beyond_the_slots():
     first = await running(scheduler)
     other, hurried = await waiting(scheduler), await waiting(scheduler)
     hurried.stop.set()
-    scheduler.hurry(hurried.stop)
+    scheduler.run_now(hurried.stop)
     assert await hurried.task == "job stopped"
     assert first.task.done() is other.task.done() is False
     assert other.began == []
@@ -493,7 +492,7 @@ async def test_a_hurry_costs_no_slot_and_gains_none():
     for _ in range(3):
         hurried = await waiting(scheduler)
         hurried.stop.set()
-        scheduler.hurry(hurried.stop)
+        scheduler.run_now(hurried.stop)
         await hurried.task
     second, third = await waiting(scheduler), await waiting(scheduler)
     await first.end()
@@ -511,7 +510,7 @@ async def test_a_slot_freed_while_one_in_a_hurry_runs_is_passed_on_once():
     first = await running(scheduler)
     hurried, second, third = [await waiting(scheduler) for _ in range(3)]
     hurried.stop.set()
-    scheduler.hurry(hurried.stop)
+    scheduler.run_now(hurried.stop)
     await asyncio.gather(first.end(), hurried.task)
     await until(lambda: second.began)
     await asyncio.sleep(0.02)
@@ -549,14 +548,14 @@ async def test_drain_stops_what_runs_and_turns_away_what_waits_and_what_comes():
 async def test_drain_stops_one_who_was_granted_a_slot_but_has_not_begun():
     scheduler = Scheduler("test", 1, 1)
     first, second = await running(scheduler), await waiting(scheduler)
-    give_back = scheduler._give_back
+    release_slot = scheduler._release_slot
 
-    def give_back_and_drain():
-        scheduler._give_back = give_back
-        give_back()
+    def release_and_drain():
+        scheduler._release_slot = release_slot
+        release_slot()
         scheduler.drain()
 
-    scheduler._give_back = give_back_and_drain
+    scheduler._release_slot = release_and_drain
     await first.end()
     assert await second.task == "job stopped"
     assert scheduler.running == 0
@@ -575,7 +574,7 @@ async def test_all_slots_are_free_after_a_storm():
             task.cancel()
         if number % 5 == 0:
             stop.set()
-            scheduler.hurry(stop)
+            scheduler.run_now(stop)
         await asyncio.wait([task])
         return task.cancelled() or isinstance(task.exception(), Overloaded | None)
 

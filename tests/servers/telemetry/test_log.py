@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from plyd.servers.telemetry import log
-from plyd.servers.telemetry.log import Call, HumanFormatter, JsonFormatter, Pipe
+from plyd.servers.telemetry.log import HumanFormatter, JsonFormatter, LoggedCall, NonBlockingPipe
 
-CALL = Call(7.0079, "Search", "OK", 0.00125, "unix:", {"game": "sticks"})
-FACTS = {"method": "Search", "status": "OK", "ms": 1.25, "peer": "unix:", "game": "sticks"}
+CALL = LoggedCall(7.0079, "Search", "OK", 0.00125, "unix:", {"game": "sticks"})
+FIELDS = {"method": "Search", "status": "OK", "ms": 1.25, "peer": "unix:", "game": "sticks"}
 
 
 def record(message="hello", level=logging.INFO, name="plyd.daemon", fault=None, **more):
@@ -33,18 +33,18 @@ def fault():
         return sys.exc_info()
 
 
-def test_json_has_the_facts_on_one_line():
-    line = JsonFormatter().format(record(facts=FACTS))
+def test_json_is_one_object_on_one_line():
+    line = JsonFormatter().format(record('two\nlines "quoted" \N{SNOWMAN}'))
     assert "\n" not in line
     parsed = json.loads(line)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", parsed.pop("time"))
-    assert parsed == {"level": "info", "logger": "plyd.daemon", "message": "hello", **FACTS}
+    assert parsed == {"level": "info", "logger": "plyd.daemon", "message": 'two\nlines "quoted" \N{SNOWMAN}'}
 
 
 def test_json_has_a_line_for_each_call_with_its_own_time():
     lines = JsonFormatter().format(of_calls(CALL, CALL._replace(ended=8.5, status="INTERNAL"))).splitlines()
     first, second = map(json.loads, lines)
-    same = {"level": "info", "logger": "plyd.request", "message": "request", **FACTS}
+    same = {"level": "info", "logger": "plyd.request", "message": "request", **FIELDS}
     assert first == {"time": "1970-01-01T00:00:07.007Z", **same}
     assert second == {"time": "1970-01-01T00:00:08.500Z", **same, "status": "INTERNAL"}
 
@@ -62,9 +62,9 @@ def test_json_keeps_a_traceback_on_the_line():
     assert "ValueError: bad\nluck" in parsed["traceback"]
 
 
-def test_json_writes_whatever_it_is_given():
+def test_json_writes_whatever_fields_a_call_has():
     odd = {"error": 'line\nbreak "quoted" \N{SNOWMAN}', "thing": object()}
-    line = JsonFormatter().format(record(facts=odd))
+    line = JsonFormatter().format(of_calls(CALL._replace(fields=odd)))
     assert "\n" not in line
     assert json.loads(line)["error"] == odd["error"]
 
@@ -77,7 +77,7 @@ def test_people_read_what_happened_first():
 
 def test_a_pipe_that_fills_takes_whole_lines_or_none():
     reads, writes = os.pipe()
-    pipe = Pipe(f"/proc/self/fd/{writes}")
+    pipe = NonBlockingPipe(f"/proc/self/fd/{writes}")
     lines = "".join(f"{number} {'x' * 300}\n" for number in range(64))
     for _ in range(10):  # more than a pipe holds
         pipe.write(lines)
@@ -118,11 +118,11 @@ class Terminal(io.StringIO):
 def set_up(monkeypatch, keep_loggers):
     """Sets the log up and gives what it writes to."""
 
-    def set_up(*arguments, is_terminal=False):
+    def set_up(*arguments, is_terminal=False, **settings):
         stderr = Terminal()
         stderr.is_terminal = is_terminal
         monkeypatch.setattr(sys, "stderr", stderr)
-        log.set_up(*arguments)
+        log.set_up(*arguments, **settings)
         return stderr
 
     return set_up
@@ -153,6 +153,16 @@ def test_the_level_decides_what_is_written(set_up):
     logging.getLogger("plyd.daemon").warning("loud")
     assert "quiet" not in stderr.getvalue()
     assert "loud" in stderr.getvalue()
+
+
+@pytest.mark.parametrize(("level", "is_logged"), [("info", False), ("debug", True), ("error", False)])
+def test_quiet_requests_are_logged_only_at_debug_and_failures_always(set_up, level, is_logged):
+    stderr = set_up(level, "json", quiet_requests=True)
+    requests = logging.getLogger("plyd.request")
+    requests.info("a request")
+    requests.error("a failure")
+    logged = [json.loads(line)["message"] for line in stderr.getvalue().splitlines()]
+    assert logged == ["a request"] * is_logged + ["a failure"]
 
 
 def test_what_others_complain_about_comes_in_the_same_form(set_up):

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from plyd.servers.access.addresses import BadAddress, parse_address
 from plyd.servers.telemetry.exporter import Exporter
-from plyd.servers.telemetry.metrics import Tally
+from plyd.servers.telemetry.metrics import Histogram
 from plyd.v1 import engine_pb2
 from tests.patience import SOON, until
 from tests.servers.daemons import SLOW, search_request
@@ -63,7 +63,7 @@ def scrape():
 
 
 def test_a_value_on_a_bound_is_within_it():
-    tally = Tally((1.0, 2.0))
+    tally = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 2.0, 2.1):
         tally.add(value)
     assert tally.counts == [2, 2, 1]
@@ -283,7 +283,7 @@ def test_a_process_serves_metrics_where_it_is_told_and_says_where(serve):
     ("place", "complaint"),
     [
         ("0.0.0.0:0", "0.0.0.0:0 can be reached from other machines"),
-        ("unix:/tmp/metrics", "metrics are read over HTTP at HOST:PORT"),
+        ("unix:/tmp/metrics", "metrics are served over HTTP, so it has to be HOST:PORT"),
         ("here", '"here" is not an address'),
     ],
 )

@@ -1,8 +1,10 @@
-"""A real browser on a real page: `plyd up` for the whole run, Debian's Chromium, a fresh profile for each test."""
+"""A real browser on a real page: one `plyd up` and one Chromium for all tests, a fresh profile for each test."""
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -24,17 +26,17 @@ GAMES = {
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
-def fleet(tmp_path_factory):
+@pytest.fixture(scope="package")
+def up(tmp_path_factory):
     """`plyd up`: every engine and the page."""
-    fleet = Fleet(tmp_path_factory.mktemp("up") / "log")
-    yield fleet
-    fleet.process.terminate()
-    fleet.process.wait(SOON)
-    fleet.process.stdout.close()
+    up = PlydUp(tmp_path_factory.mktemp("up") / "log")
+    yield up
+    up.process.terminate()
+    up.process.wait(SOON)
+    up.process.stdout.close()
 
 
-class Fleet:
+class PlydUp:
     """A `plyd up` for the tests: the page's address, and the process of each daemon."""
 
     def __init__(self, log):
@@ -46,20 +48,30 @@ class Fleet:
         end = time.monotonic() + LONG
         while len(self.pids) < len(GAMES) + 1:
             assert time.monotonic() < end, log.read_text()
-            self.hear()
+            self.wait_for_next()
 
-    def hear(self):
-        """Wait for the next process that is ready."""
-        line = self.process.stdout.readline().split()
-        assert len(line) == 3, self._log.read_text()
-        self.pids[line[0]] = int(line[2])
+    def wait_for_next(self):
+        """Wait for the next process that is ready: a line NAME ADDRESS PID."""
+        line = self.process.stdout.readline()
+        assert line, self._log.read_text()
+        if match := re.fullmatch(r"(\S+)\s+\S+\s+(\d+)\s*", line):
+            self.pids[match[1]] = int(match[2])
+
+    def kill(self, name):
+        """Kill a process."""
+        os.kill(self.pids.pop(name), signal.SIGKILL)
+
+    def wait_for(self, name):
+        """Wait until a process that was killed is ready again."""
+        while name not in self.pids:
+            self.wait_for_next()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium():
-    """A browser; where there is none the tests are skipped, but not by CI.
+    """A browser; without one the tests are skipped, except in CI.
 
-    While it is open, Playwright keeps an event loop in this thread, which other modules' tests may not find there.
+    While it is open, Playwright keeps an event loop in this thread, so it is closed before the tests of other folders.
     """
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not path and not os.environ.get("CI"):
@@ -73,8 +85,8 @@ def chromium():
 
 
 @pytest.fixture
-def visit(fleet, chromium):
-    """Opens pages, each with a profile of its own; at the end, none has complained or asked another host."""
+def visit(up, chromium):
+    """Opens pages, each with its own profile; afterwards, none has logged an error or asked another host."""
     contexts, complaints, strangers = [], [], []
 
     def visit(game="", link="", context=None, **settings):
@@ -85,8 +97,8 @@ def visit(fleet, chromium):
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: strangers.append(request.url) if is_strange(request.url, fleet) else None)
-        page.goto(fleet.url + "/" + link)
+        page.on("request", lambda request: strangers.append(request.url) if is_strange(request.url, up) else None)
+        page.goto(up.url + "/" + link)
         page.wait_for_selector("#board > *")
         if game:
             choose(page, game)
@@ -100,23 +112,34 @@ def visit(fleet, chromium):
     assert not strangers
 
 
-HOW_IT_STANDS = """{
-    mover: app.game && app.mover(), isBusy: app.isBusy, isPaused: app.isPaused, searching: app.searching,
-    start: app.game?.start, moves: app.game?.moves, ply: app.game?.ply, isOpen: app.socket.isOpen, turn: app.turn,
+PAGE_STATE = """{
+    mover: app.game && app.mover(), isBusy: app.isBusy, isPaused: app.isPaused, isThinking: app.isThinking,
+    start: app.game?.start, moves: app.game?.moves, ply: app.game?.ply, isOpen: app.socket.isOpen,
     asked: app.socket.lastId, unanswered: [...app.socket.waiting.keys()],
     status: document.getElementById("status").textContent, notice: document.getElementById("notice").textContent,
 }"""
 
 
-def is_strange(url, fleet):
+def is_strange(url, up):
     parts = urlsplit(url)
-    return parts.scheme not in ("data", "blob") and parts.netloc != urlsplit(fleet.url).netloc
+    return parts.scheme not in ("data", "blob") and parts.netloc != urlsplit(up.url).netloc
 
 
 def choose(page, game):
     """Open a game by its button."""
     page.get_by_role("navigation").get_by_role("button", name=GAMES[game], exact=True).click()
     page.wait_for_function("game => window.plyd.game?.game === game && document.querySelector('#board > *')", arg=game)
+
+
+def point(page, name):
+    """A point of a board of stones."""
+    return page.get_by_role("gridcell", name=re.compile(f"^{name},"))
+
+
+def make_move(page, locator, move):
+    """Click, and wait until the move is made."""
+    locator.click()
+    eventually(page, "!app.isBusy && app.game.moves.at(-1) === arg.move", move=move)
 
 
 def set_up(page, **settings):
@@ -126,21 +149,21 @@ def set_up(page, **settings):
 
 
 def eventually(page, claim, **arg):
-    """Wait until something holds in the page: an expression in which `app` is the page's own object.
+    """Wait until an expression holds in the page; `app` is the page's controller.
 
-    It is asked for by time, not by frame: a browser on a busy machine may draw none for long.
+    It is polled by time, not by frame: on a busy machine a browser may draw no frame for long.
     """
     from playwright.sync_api import TimeoutError as StillNot
 
     try:
         page.wait_for_function(f"(arg) => {{ const app = window.plyd; return {claim}; }}", arg=arg or None, polling=20)
     except StillNot:
-        found = told(page, f"JSON.stringify({HOW_IT_STANDS})")
+        found = told(page, f"JSON.stringify({PAGE_STATE})")
         raise AssertionError(f"still not so: {claim}, {arg}; the page: {found}") from None
 
 
 def told(page, expression):
-    """What an expression is in the page, where `app` is the page's own object."""
+    """The value of an expression in the page; `app` is the page's controller."""
     return page.evaluate(f"() => {{ const app = window.plyd; return {expression}; }}")
 
 

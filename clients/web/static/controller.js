@@ -1,0 +1,337 @@
+// The controller: which game is open, who moves in it, and what happens next. Positions come from the bridge.
+
+import { Activities } from "./activities.js";
+import { AutoSave } from "./autosave.js";
+import { Game, parseLink } from "./game.js";
+import { reportValue } from "./panel.js";
+import { Search } from "./search.js";
+import { defaultSettings, engineOptions, isTiles, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
+import { Lost, Socket } from "./socket.js";
+import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
+import { statusOf } from "./text.js";
+import { View } from "./view.js";
+
+const HINT = { seconds: 1 };
+const EVIL = { depth: 2 };
+const RETRY_DELAY = 1000; // milliseconds before a move is sent again to a daemon that is away
+
+export class Controller {
+  constructor() {
+    this.cards = []; // every game that the bridge knows
+    this.isComplete = false; // whether all daemons are up
+    this.card = null; // of the game that is shown
+    this.settings = null;
+    this.game = null;
+    this.isPaused = false;
+    this.activities = new Activities();
+    this.moving = null; // the move being made: { token, done }
+    this.isArriving = false;
+    this.autosave = new AutoSave(() => this);
+    this.view = new View(this);
+    this.socket = new Socket({
+      games: (games, isComplete) => this.gamesChanged(games, isComplete),
+      open: () => this.view.notice(""),
+      lost: () => this.showLost(),
+    });
+    this.search = new Search(this.socket, {
+      think: (isThinking) => this.view.showThinking(isThinking),
+      queue: (place) => (place ? this.view.say(`Waiting in the queue: ${place} before us`) : this.showStatus()),
+    });
+  }
+
+  // A move is being made; until it is done, no other one begins.
+  get isBusy() {
+    return this.moving?.token.isCurrent ?? false;
+  }
+
+  get isThinking() {
+    return this.search.isRunning;
+  }
+
+  // --- the connection and the daemons
+
+  showLost() {
+    this.view.notice(`The connection to plyd is lost; trying again…${this.isBusy ? " Your move is kept." : ""}`);
+  }
+
+  gamesChanged(games, isComplete) {
+    const wasThere = this.card?.isThere;
+    this.cards = games;
+    this.isComplete = isComplete;
+    if (this.card) this.card = games.find((card) => card.game === this.card.game) ?? { ...this.card, isThere: false };
+    this.view.showGames();
+    if (!games.length) return this.view.notice("No engine is running yet. They are starting, or `plyd up` is not running.");
+    if (!this.game) return this.arrive();
+    if (!this.card.isThere) return this.view.notice(`The engine of ${this.card.title} is restarting…`);
+    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
+    this.view.notice(away.length && !isComplete ? `Not running yet: ${away.join(", ")}` : "");
+    if (!wasThere || !this.isThinking) this.proceed();
+    return undefined;
+  }
+
+  // Does something that may fail, and says so if it does; undefined then. A notice tells of a bridge or a daemon that is away.
+  async attempt(work, token) {
+    try {
+      return await work();
+    } catch (error) {
+      const isAway = error instanceof Lost || error.kind === "Unavailable";
+      if (!isAway && (token?.isCurrent ?? true)) this.view.say(error.message);
+      return undefined;
+    }
+  }
+
+  // --- games
+
+  async arrive() {
+    if (this.isArriving) return;
+    this.isArriving = true;
+    await this.openFirst();
+    this.isArriving = false;
+  }
+
+  // Opens the game of the link, or the last one, or the first of all; waits for its engine if that is not up yet.
+  async openFirst() {
+    const linked = parseLink(location.hash);
+    const saved = loadGame(linked?.game);
+    const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
+    const card = this.cards.find((each) => each.game === record?.game);
+    if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(`Waiting for ${card?.title ?? record.game}…`);
+    this.view.notice("");
+    if (card && (await this.open(card, record))) return undefined;
+    const first = this.cards.find((each) => each.isThere);
+    if (!this.game && first) await this.open(first);
+    return undefined;
+  }
+
+  choose(card) {
+    if (!card.isThere) this.view.notice(`The engine of ${card.title} is not running yet.`);
+    else if (card.game !== this.card?.game) this.open(card, loadGame(card.game));
+  }
+
+  newGame(start = "") {
+    this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
+  }
+
+  addressChanged() {
+    if (!this.game || location.hash === this.game.link()) return;
+    const linked = parseLink(location.hash);
+    const card = this.cards.find((each) => each.game === linked?.game);
+    if (card) this.open(card, linked);
+  }
+
+  // Opens a new game, or a record's; false if the engine does not take it.
+  async open(card, record = null) {
+    const token = this.activities.begin("open");
+    this.autosave.now(false);
+    const isOther = this.card?.game !== card.game;
+    const settings = isOther ? loadSettings(card, defaultSettings(card)) : this.settings;
+    const wanted = record ?? { variant: settings.variant, start: startText(card, settings) };
+    const game = new Game(this.socket, { ...wanted, game: card.game });
+    try {
+      await game.begin();
+      if (record?.values) game.values = record.values.slice(0, game.moves.length + 1);
+      if (Number.isInteger(record?.ply) && record.ply < game.moves.length) await game.go(record.ply);
+    } catch (error) {
+      return token.isCurrent ? this.openFailed(card, record, error) : true;
+    }
+    if (!token.isCurrent) return true;
+    this.activities.supersede("place"); // a move in the game before
+    settings.variant = game.variant;
+    Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
+    this.view.openGame(isOther);
+    this.showPosition(null);
+    this.proceed();
+    return true;
+  }
+
+  async openFailed(card, record, error) {
+    if (error instanceof Lost || error.kind === "Unavailable") return true; // a notice says so already
+    if (!record && this.card?.game !== card.game) await this.open(card, { start: "", moves: [] }); // not with these settings
+    else this.proceed();
+    this.view.say(error.message);
+    return false;
+  }
+
+  changeSettings(change) {
+    this.changeSetup(change);
+    if ("one" in change || "two" in change || "environment" in change) this.isPaused = false;
+    this.view.showAdviser();
+    this.showPosition(undefined);
+    this.proceed();
+  }
+
+  // Changes settings of the next game.
+  changeSetup(change) {
+    Object.assign(this.settings, change);
+    saveSettings(this.card, this.settings);
+  }
+
+  // --- moves
+
+  // Who decides now; see moverOf.
+  mover() {
+    return moverOf(this.game, this.card, this.settings);
+  }
+
+  get isYours() {
+    return ["you", "dropper"].includes(this.mover());
+  }
+
+  get isPersonPlaying() {
+    return yourSides(this.card, this.settings).length > 0;
+  }
+
+  play(move) {
+    if (this.mover() === "you") this.playIfLegal(move);
+  }
+
+  drop(cell) {
+    if (this.mover() === "dropper") this.playIfLegal(`${this.game.randomTile()}@${cell}`);
+  }
+
+  playIfLegal(move) {
+    if (this.isBusy || !this.game.state.legal.some((each) => each.move === move)) return;
+    this.isPaused = false;
+    this.makeMoves([move]);
+    if (!this.socket.isOpen) this.showLost();
+  }
+
+  // Makes moves, or lets chance move if there are none; shows the new position, and proceeds.
+  makeMoves(moves) {
+    const token = this.activities.begin("place");
+    const done = this.attempt(() => this.advance(moves, token), token).then((made) => {
+      if (this.moving?.token === token) this.moving = null;
+      if (!made || !token.isCurrent) return; // what failed is not tried again at once
+      this.showPosition(made);
+      this.proceed();
+    });
+    this.moving = { token, done };
+  }
+
+  // The moves made. They are kept while the bridge is away, and tried again while the daemon is.
+  async advance(moves, token) {
+    const { game } = this;
+    const isSlide = game.hasChance && game.state.toMove === "one";
+    const isChance = !moves.length || (isSlide && this.settings.environment === "chance");
+    for (;;) {
+      try {
+        return await game.advance(moves, isChance);
+      } catch (error) {
+        if (error.kind !== "Unavailable" || !token.isCurrent) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
+    }
+  }
+
+  // Shows another place in the game, and pauses there.
+  async goTo(ply) {
+    const { game } = this;
+    await this.moving?.done;
+    if (game !== this.game) return;
+    const token = this.activities.begin("place");
+    const reached = await this.attempt(() => game.load(ply), token);
+    if (!token.isCurrent) return;
+    game.ply = reached ?? game.ply;
+    this.isPaused = true;
+    this.showPosition(undefined);
+    this.proceed();
+  }
+
+  // Undo or redo: goes to the next place at which a person decides.
+  step(direction) {
+    if (!this.game || this.isBusy) return;
+    const yours = yourSides(this.card, this.settings);
+    const sides = yours.length ? yours : isTiles(this.card) ? ["one"] : ["one", "two"];
+    this.goTo(this.game.decision(direction, sides));
+  }
+
+  // --- searches
+
+  // Starts what comes next without a person: a move of chance, the engine's move, the adviser.
+  proceed() {
+    if (!this.game || this.isBusy || !this.socket.isOpen) return;
+    const token = this.activities.begin("search");
+    const mover = this.mover();
+    const isWaiting = this.isPaused && !this.isYours;
+    if (mover === "chance" && !isWaiting) this.makeMoves([]);
+    else if ((mover === "engine" || mover === "evil") && !isWaiting) this.engineMove(token, mover);
+    else if (this.settings.adviser && mover !== "nobody") this.think(token);
+    else this.search.stop();
+  }
+
+  async engineMove(token, mover) {
+    const { options } = this.settings;
+    const isNegascout = (options.method ?? options.engine) === "negascout"; // further lines would cost it a ply or two
+    const query = { ...limits(this.card, this.settings, this.game.state.toMove), ...(isNegascout ? { lines: 1 } : {}) };
+    const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.game.randomTile() } } : {};
+    const report = await this.think(token, { ...query, ...evil });
+    if (token.isCurrent && report?.move) this.makeMoves([report.move]);
+  }
+
+  // A short search for a person who is to move; the adviser continues afterwards.
+  async hint() {
+    if (this.isBusy || !this.isYours) return;
+    const token = this.activities.begin("search");
+    const report = await this.think(token, HINT);
+    if (!token.isCurrent) return;
+    if (report?.move) this.view.say(`Hint: ${report.move}`);
+    if (this.settings.adviser) this.proceed();
+  }
+
+  // The final report of a search of the position shown.
+  think(token, query = {}) {
+    const fields = { lines: lineCount(this.card), options: engineOptions(this.card, this.settings), ...query };
+    return this.attempt(() => this.search.run(token, this.game.position(), fields, (report) => this.showReport(report)), token);
+  }
+
+  // The engine plays its best move so far; where no person plays, the game pauses, or goes on.
+  stop() {
+    if (!this.isPersonPlaying || this.isPaused) {
+      this.isPaused = !this.isPaused;
+      this.proceed();
+    } else this.search.stop();
+    this.showStatus();
+    this.autosave.soon();
+  }
+
+  // --- showing, saving and sharing
+
+  showPosition(made) {
+    this.view.showPosition(made);
+    this.showStatus(made);
+    this.autosave.soon();
+  }
+
+  showReport(report) {
+    const { game } = this;
+    const value = reportValue(report, game.points);
+    if (value !== null) game.values[game.ply] = value;
+    this.view.showReport(report, game.points);
+  }
+
+  showStatus(made) {
+    if (!this.game) return;
+    const status = { game: this.game, made, mover: this.mover(), names: sideNames(this.card), isPaused: this.isPaused, isPersonPlaying: this.isPersonPlaying };
+    this.view.showStatus(statusOf(status));
+  }
+
+  exportGame(format) {
+    const name = (side) => (this.settings[side] === "engine" ? "plyd" : "You");
+    const players = [name("one"), isTiles(this.card) ? "" : name("two")];
+    return this.attempt(() => saveFile(this.game.record(players), format));
+  }
+
+  importGame(file) {
+    return this.attempt(async () => {
+      const record = await readFile(file);
+      const card = this.cards.find((each) => each.game === record.game);
+      if (!card) throw new Error(`no daemon serves ${record.game}`);
+      await this.open(card, { ...record, isPaused: true });
+    });
+  }
+
+  async copyLink() {
+    const link = new URL(this.game.link(), location.href).href;
+    this.view.say((await copyText(link)) ? "The link is copied." : link);
+  }
+}

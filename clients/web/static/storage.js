@@ -1,0 +1,105 @@
+// What is stored: settings in the browser, the games of this tab in its session, a position in the address, games as files.
+
+import { el } from "./dom.js";
+
+// The browser's stores, as functions: in some browsers it is reading the property that fails.
+const browser = () => localStorage;
+const tab = () => sessionStorage;
+
+// A stored text; null if there is none, or if this browser stores nothing.
+function readText(store, key) {
+  try {
+    return store().getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function writeText(store, key, text) {
+  try {
+    store().setItem(key, text);
+  } catch {
+    // full, or a browser that stores nothing: the page works without
+  }
+}
+
+function readJson(store, key) {
+  try {
+    return JSON.parse(readText(store, key));
+  } catch {
+    return null;
+  }
+}
+
+export const loadTheme = () => readText(browser, "plyd theme");
+export const saveTheme = (name) => writeText(browser, "plyd theme", name);
+
+// The saved settings of a game over its defaults.
+export function loadSettings(card, defaults) {
+  const settings = { ...defaults, ...readJson(browser, `plyd ${card.game}`) };
+  return { ...settings, options: renamedOptions(card, settings.options) };
+}
+
+export function saveSettings(card, settings) {
+  writeText(browser, `plyd ${card.game}`, JSON.stringify(settings));
+}
+
+const RENAMED = { engine: "method" }; // old name of an engine option: its new name
+
+// Saved engine options under the names that the engine has today.
+export function renamedOptions(card, options) {
+  const known = new Set(card.options.map((option) => option.name));
+  const isRenamed = (name) => !known.has(name) && known.has(RENAMED[name]);
+  const old = Object.entries(options ?? {}).filter(([name]) => isRenamed(name));
+  const kept = Object.entries(options ?? {}).filter(([name]) => !isRenamed(name)); // a value saved under the new name wins
+  return Object.fromEntries([...old.map(([name, value]) => [RENAMED[name], value]), ...kept]);
+}
+
+// The saved game of this tab: of one kind, or the last one; null if there is none.
+export function loadGame(name) {
+  return readJson(tab, `plyd ${name ?? readText(tab, "plyd last")}`);
+}
+
+// Saves a game for a reload of this tab, with further facts.
+export function saveGame({ game, variant, start, moves, ply, values, basePoints }, facts) {
+  writeText(tab, "plyd last", game);
+  writeText(tab, `plyd ${game}`, JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, ...facts }));
+}
+
+// Puts a link into the address; the address afterwards, null if the browser refuses because of too many changes.
+export function showLink(link) {
+  try {
+    history.replaceState(null, "", link);
+    return location.hash;
+  } catch {
+    return null;
+  }
+}
+
+// Copies a text; whether the browser allows it.
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// Saves a game as a file.
+export async function saveFile(record, format) {
+  const response = await fetch("/export", { method: "POST", body: JSON.stringify({ record, format }) });
+  if (!response.ok) throw new Error((await response.json()).error.message);
+  const name = /filename="(.*)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "game.txt";
+  const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// The game in a file.
+export async function readFile(file) {
+  const response = await fetch(`/import?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+  const record = await response.json();
+  if (!response.ok) throw new Error(record.error.message);
+  return record;
+}

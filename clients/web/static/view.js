@@ -1,0 +1,193 @@
+// The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
+
+import { byId, el } from "./dom.js";
+import { clearReport, showGraph, showMoves, showReport } from "./panel.js";
+import { isTiles, playersForm, setupForm, sideNames } from "./settings.js";
+import { StoneBoard } from "./stones.js";
+import { TileBoard } from "./tiles.js";
+
+export class View {
+  constructor(controller) {
+    this.controller = controller;
+    this.board = null;
+    this.drawings = new Map(); // what the next frame draws, by name
+    this.bindButtons();
+    this.bindForms();
+    document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("pagehide", () => controller.autosave.now(false));
+    window.addEventListener("hashchange", () => controller.addressChanged());
+  }
+
+  // --- what a person does
+
+  bindButtons() {
+    const { controller } = this;
+    const actions = {
+      new: () => controller.newGame(),
+      undo: () => controller.step(-1),
+      redo: () => controller.step(1),
+      hint: () => controller.hint(),
+      stop: () => controller.stop(),
+      flip: () => this.board.flip(),
+      swap: () => this.swap(),
+      link: () => controller.copyLink(),
+      export: () => controller.exportGame(byId("format").value),
+      import: () => byId("file").click(),
+    };
+    for (const [id, action] of Object.entries(actions)) byId(id).onclick = () => controller.game && action();
+  }
+
+  bindForms() {
+    const { controller } = this;
+    byId("file").onchange = (event) => {
+      const [file] = event.target.files;
+      event.target.value = "";
+      if (file) controller.importGame(file);
+    };
+    byId("ply").oninput = (event) => controller.goTo(Number(event.target.value));
+    byId("adviser").onchange = (event) => controller.changeSettings({ adviser: event.target.checked });
+    byId("setup").onsubmit = (event) => {
+      event.preventDefault();
+      controller.newGame(byId("start").value.trim());
+    };
+  }
+
+  key(event) {
+    const { controller } = this;
+    if (!controller.game || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
+    const actions = {
+      u: () => controller.step(-1),
+      r: () => controller.step(1),
+      h: () => controller.hint(),
+      s: () => controller.stop(),
+      a: () => controller.changeSettings({ adviser: !controller.settings.adviser }),
+      f: () => this.board.flip(),
+      x: () => isTiles(controller.card) || this.swap(),
+    };
+    if (!this.board.key(event.key, event.target)) {
+      if (!actions[event.key]) return;
+      actions[event.key]();
+    }
+    event.preventDefault();
+  }
+
+  swap() {
+    const { one, two } = this.controller.settings;
+    this.controller.changeSettings({ one: two, two: one });
+    this.showForms();
+  }
+
+  // --- what the page says
+
+  notice(text) {
+    byId("notice").textContent = text;
+    byId("notice").hidden = !text;
+  }
+
+  say(text) {
+    const status = byId("status");
+    if (status.textContent !== text) status.textContent = text; // or a screen reader would read it again
+  }
+
+  // Shows what statusOf() made.
+  showStatus({ text, moved, isLive, isPaused }) {
+    byId("stop").textContent = isPaused ? "Go on" : "Stop";
+    byId("status").setAttribute("aria-live", isLive ? "polite" : "off");
+    this.say(text);
+    byId("moved").textContent = moved;
+  }
+
+  showThinking(isThinking) {
+    byId("thinking").classList.toggle("busy", isThinking);
+  }
+
+  // --- the game
+
+  showGames() {
+    const { cards, card: current } = this.controller;
+    const buttons = cards.map((card) =>
+      el("button", { type: "button", "aria-current": card.game === current?.game ? "page" : undefined, class: card.isThere ? undefined : "away", title: card.summary, onclick: () => this.controller.choose(card) }, card.title));
+    const nav = byId("games");
+    const focused = nav.contains(document.activeElement) ? [...nav.children].indexOf(document.activeElement) : -1;
+    nav.replaceChildren(...buttons);
+    if (focused >= 0) nav.children[focused]?.focus();
+  }
+
+  // Shows a game that was opened: its board, its forms, no report yet. `isOther`: another game than the one shown before.
+  openGame(isOther) {
+    if (isOther || !this.board) this.setUpBoard();
+    else this.board.shown = undefined;
+    this.showForms();
+    clearReport(!this.controller.game.hasChance);
+  }
+
+  setUpBoard() {
+    const { card } = this.controller;
+    const root = byId("board");
+    const actions = { move: (move) => this.controller.play(move), drop: (cell) => this.controller.drop(cell) };
+    this.board = isTiles(card) ? new TileBoard(root, actions) : new StoneBoard(root, actions, card.game);
+    root.replaceChildren();
+    document.body.dataset.game = card.game;
+    document.title = `${card.title} · plyd`;
+    byId("flip").hidden = byId("swap").hidden = isTiles(card);
+    byId("notation").textContent = `${card.notation} Examples: ${card.examples.join("   ")}`;
+    byId("start").value = "";
+    byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, form)));
+    byId("thinking-title").title = card.summary;
+    this.showGames();
+  }
+
+  showForms() {
+    const { card, settings } = this.controller;
+    byId("players").replaceChildren(...playersForm(card, settings, (change) => this.controller.changeSettings(change)));
+    byId("setup-fields").replaceChildren(...setupForm(card, settings, (change) => this.controller.changeSetup(change)));
+    this.showAdviser();
+  }
+
+  showAdviser() {
+    byId("adviser").checked = this.controller.settings.adviser;
+  }
+
+  // Shows the game's position; `made` are the moves since the position shown before, undefined if it does not follow.
+  showPosition(made) {
+    const { game } = this.controller;
+    this.drawings.delete("report");
+    this.board.advise(null);
+    this.board.show(game.state, made, this.controller.mover());
+    byId("ply").max = game.moves.length;
+    byId("ply").value = game.ply;
+    byId("ply-text").textContent = `${game.ply} / ${game.moves.length}`;
+    byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
+    byId("redo").disabled = game.ply >= game.moves.length;
+    byId("hint").disabled = !this.controller.isYours;
+    this.drawSoon("history", () => this.showHistory());
+  }
+
+  // Shows a report on the position that is shown.
+  showReport(report, pointsSoFar) {
+    this.drawSoon("report", () => {
+      showReport(report, pointsSoFar, sideNames(this.controller.card));
+      this.board.advise(report);
+    });
+    this.drawSoon("history", () => this.showHistory());
+  }
+
+  showHistory() {
+    const { game } = this.controller;
+    const go = (ply) => this.controller.goTo(ply);
+    showGraph(game.values, game.moves.length, game.ply, !game.hasChance, go);
+    showMoves(game, go);
+  }
+
+  // Draws something in the next frame; only the last drawing of a name is made.
+  drawSoon(name, draw) {
+    if (!this.drawings.size) {
+      requestAnimationFrame(() => {
+        const drawings = [...this.drawings.values()];
+        this.drawings.clear();
+        for (const each of drawings) each();
+      });
+    }
+    this.drawings.set(name, draw);
+  }
+}

@@ -1,0 +1,132 @@
+"""One loop for every searcher: step until there is a reason to stop, report on the way, always end with one report.
+
+    def search(self, position, limits, stop):
+        if over := game_over(rules.outcome(position), side_to_move):
+            yield over
+        else:
+            yield from run(partial(MyRun, self, position, limits, stop))
+
+A run takes one core of CORES for as long as it lasts. More threads come from `helper_threads`, as many as
+`threads_for` allows.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+from plyd.engines.core.cores import CORES
+from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.rules import Outcome, Side
+from plyd.engines.core.search import Limits, Proven, Report, Result, Score, StopReason, upper
+from plyd.engines.core.time_control import Budget
+
+REPORT_NS = 100_000_000  # between two reports
+
+
+class SearchRun(ABC):
+    """One search in progress. Its time counts from when it is made."""
+
+    def __init__(self, limits: Limits, stop: Stop) -> None:
+        self.limits, self.stop = limits, stop
+        self.max_nodes = upper(limits.max_nodes)
+        self.budget = Budget.start(limits)
+        self.deadline_ns = self.budget.deadline_ns
+        self._reported_ns = self.budget.began_ns
+
+    @abstractmethod
+    def step(self) -> None:
+        """Search for a few milliseconds; longer only until there is an answer."""
+
+    @abstractmethod
+    def report(self, reason: StopReason | None) -> Report:
+        """What is known now; the final report if there is a reason."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> int:
+        """Nodes that count towards the limit."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left to find."""
+        return False
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether there is something to report. No limit ends a search before."""
+        return True
+
+    @property
+    def step_ns(self) -> int:
+        """What the shortest step takes, if that is long enough to miss a deadline by."""
+        return 0
+
+    def is_deep_enough(self, depth: int) -> bool:  # noqa: ARG002
+        """Whether the search has reached a depth."""
+        return False
+
+    def is_report_due(self) -> bool:
+        """Whether to report now: by default every tenth of a second."""
+        now = time.monotonic_ns()
+        if not self.has_answer or now - self._reported_ns < REPORT_NS:
+            return False
+        self._reported_ns = now
+        return True
+
+    def close(self) -> None:  # noqa: B027  most searches have nothing to let go of
+        """Let go of helpers. Called once, before the final report, even if the caller has left."""
+
+    def stop_reason(self) -> StopReason | None:
+        """A reason to stop now, if there is one."""
+        if self.is_finished:
+            return StopReason.FINISHED
+        if not self.has_answer:
+            return None
+        if self.stop.is_set():
+            return StopReason.STOPPED
+        if time.monotonic_ns() + self.step_ns >= self.deadline_ns:
+            return StopReason.TIME
+        if self.nodes >= self.max_nodes:
+            return StopReason.NODES
+        if self.limits.max_depth is not None and self.is_deep_enough(self.limits.max_depth):
+            return StopReason.DEPTH
+        return None
+
+    def threads_for(self, option: int, most: int) -> int:
+        """Threads to use now: the option `threads`, where 0 means all that no other search needs.
+
+        A search with a node limit uses one thread by default, so that it can be repeated exactly.
+        """
+        wanted = option or (1 if self.limits.max_nodes is not None else most)
+        return min(wanted, 1 + CORES.spare())
+
+
+def run(start: Callable[[], SearchRun]) -> Iterator[Report]:
+    """The reports of a search. The last report, and only the last, is final."""
+    with CORES.one():
+        search = start()
+        try:
+            while (reason := search.stop_reason()) is None:
+                if search.is_report_due():
+                    yield search.report(None)
+                search.step()
+        finally:
+            search.close()
+        final = search.report(reason)
+    yield final
+
+
+def game_over(outcome: Outcome, to_move: Side) -> Report | None:
+    """The only report on a finished game of two players; None if the game goes on."""
+    if outcome is Outcome.ONGOING:
+        return None
+    result = Result.DRAW if outcome is Outcome.DRAW else Result.LOSS  # the side to move has been beaten
+    return Report(Score(to_move, Proven(result, 0), exact=True), stop_reason=StopReason.NO_SEARCH)
+
+
+@cache
+def helper_threads() -> ThreadPoolExecutor:
+    """Threads that help a search, shared by all searches of this process."""
+    return ThreadPoolExecutor(CORES.count, thread_name_prefix="helper")

@@ -1,0 +1,122 @@
+"""The one search loop: why it stops, when it reports, what it holds meanwhile."""
+
+import pytest
+
+from plyd.engines.core import search_run
+from plyd.engines.core.cores import CORES, Cores
+from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.rules import Outcome, Side
+from plyd.engines.core.search import Limits, Proven, Report, Result, Score, StopReason, Unreachable
+from plyd.engines.core.search_run import SearchRun, game_over, run
+
+
+class Counting(SearchRun):
+    """Counts its steps as nodes and depth; knows an answer after the first, and all after `whole`."""
+
+    def __init__(self, limits=None, stop=None, whole=1000):
+        super().__init__(limits or Limits(), stop or Stop())
+        self.steps, self.whole, self.closed, self.busy = 0, whole, 0, []
+
+    def step(self):
+        self.steps += 1
+        self.busy.append(CORES.spare())
+
+    def report(self, reason):
+        return Report(Score(Side.PLAYER_ONE, Unreachable()), nodes=self.steps, depth=self.steps, stop_reason=reason)
+
+    @property
+    def nodes(self):
+        return self.steps
+
+    @property
+    def is_finished(self):
+        return self.steps >= self.whole
+
+    @property
+    def has_answer(self):
+        return self.steps > 0
+
+    def is_deep_enough(self, depth):
+        return self.steps >= depth
+
+    def is_report_due(self):
+        return self.steps > 0
+
+    def close(self):
+        self.closed += 1
+
+
+def last_of(search):
+    *others, last = run(lambda: search)
+    assert all(not report.final for report in others)
+    assert search.closed == 1
+    return last
+
+
+@pytest.mark.parametrize(
+    ("limits", "steps", "reason"),
+    [
+        (Limits(max_nodes=7), 7, StopReason.NODES),
+        (Limits(max_depth=5), 5, StopReason.DEPTH),
+        (Limits(max_nodes=7, max_depth=7), 7, StopReason.NODES),
+        (Limits(max_seconds=0.0), 1, StopReason.TIME),  # an answer comes first
+        (Limits(), 1000, StopReason.FINISHED),
+    ],
+)
+def test_a_search_stops_at_the_limit_that_binds_first(limits, steps, reason):
+    last = last_of(Counting(limits))
+    assert (last.nodes, last.stop_reason) == (steps, reason)
+
+
+def test_a_search_that_is_told_to_stop_has_an_answer_first():
+    stop = Stop()
+    stop.set()
+    last = last_of(Counting(stop=stop))
+    assert (last.nodes, last.stop_reason) == (1, StopReason.STOPPED)
+
+
+def test_what_is_known_for_sure_ends_a_search_before_any_limit():
+    assert last_of(Counting(Limits(max_nodes=5), whole=5)).stop_reason is StopReason.FINISHED
+
+
+def test_no_report_comes_before_there_is_an_answer_and_none_twice():
+    nodes = [report.nodes for report in run(lambda: Counting(Limits(max_nodes=4)))]
+    assert nodes == [1, 2, 3, 4]
+
+
+def test_a_search_holds_a_core_until_its_last_step_and_gives_it_back(monkeypatch):
+    cores = Cores(2)
+    monkeypatch.setattr(search_run, "CORES", cores)
+    monkeypatch.setattr(f"{__name__}.CORES", cores)
+    search = Counting(Limits(max_nodes=3))
+    last_of(search)
+    assert search.busy == [1, 1, 1]
+    assert cores.spare() == 2
+
+
+def test_a_caller_who_leaves_frees_the_core_and_closes_the_search(monkeypatch):
+    cores = Cores(2)
+    monkeypatch.setattr(search_run, "CORES", cores)
+    search = Counting()
+    reports = run(lambda: search)
+    next(reports)
+    assert cores.spare() == 1
+    reports.close()
+    assert (cores.spare(), search.closed) == (2, 1)
+
+
+def test_threads_are_those_asked_for_or_all_that_nobody_needs_and_one_with_a_node_limit(monkeypatch):
+    monkeypatch.setattr(search_run, "CORES", Cores(4))
+    assert Counting().threads_for(option=0, most=3) == 3
+    assert Counting().threads_for(option=2, most=3) == 2
+    assert Counting().threads_for(option=9, most=9) == 5  # its own core, and four to spare
+    assert Counting(Limits(max_nodes=1)).threads_for(option=0, most=3) == 1
+    assert Counting(Limits(max_nodes=1)).threads_for(option=2, most=3) == 2
+
+
+def test_a_finished_game_has_one_report_without_a_move():
+    assert game_over(Outcome.ONGOING, Side.PLAYER_ONE) is None
+    lost = game_over(Outcome.PLAYER_TWO_WINS, Side.PLAYER_ONE)
+    assert (lost.final, lost.move, lost.lines, lost.stop_reason) == (True, None, (), StopReason.NO_SEARCH)
+    assert lost.score == Score(Side.PLAYER_ONE, Proven(Result.LOSS, 0), exact=True)
+    assert game_over(Outcome.DRAW, Side.PLAYER_TWO).score.value == Proven(Result.DRAW, 0)
