@@ -7,7 +7,7 @@ from functools import partial
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.engine import Connect4
-from plyd.engines.connect4.graph.searcher import OPTIONS, taste_for
+from plyd.engines.connect4.graph.searcher import OPTIONS, params_for
 from plyd.engines.connect4.playout import many_playouts
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.solver.alpha_beta import table_for
@@ -55,7 +55,7 @@ def _solver_pace() -> float:
     position = RULES.start()
     for move in SOLVED:
         position = RULES.play(position, move).position
-    solver = Solver(position, board_array(position), taste_for(position, 1.0).lines, table_for(1 << 20))
+    solver = Solver(position, board_array(position), params_for(position, 1.0).lines, table_for(1 << 20))
     seconds = _cpu_seconds(partial(solver.work, NEVER, SOLVER_NODES, Stop()))
     return solver.nodes / seconds
 

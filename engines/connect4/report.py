@@ -18,9 +18,9 @@ class Choice:
     """One legal move at the root: how it stands for who makes it, and where it leads."""
 
     column: int
-    fate: int
+    proven_result: int
     visits: int = 0
-    worth: float = 0.0
+    value: float = 0.0
     most_plies: int = 0  # to the end of a decided game
     is_exact: bool = False  # whether it takes no fewer
     node: int = NONE
@@ -28,8 +28,8 @@ class Choice:
     @property
     def rank(self) -> tuple[int, int, int, float]:
         """The higher, the better: wins, the shortest first; what is open or drawn; losses, the longest first."""
-        plies = self.most_plies if self.fate == LOSS else -self.most_plies if self.fate == WIN else 0
-        return RANK[self.fate], plies, self.visits, self.worth
+        plies = self.most_plies if self.proven_result == LOSS else -self.most_plies if self.proven_result == WIN else 0
+        return RANK[self.proven_result], plies, self.visits, self.value
 
 
 def visits_of(graph: Graph, node: int) -> int:
@@ -44,17 +44,17 @@ def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> 
     missing = set(columns) - set(edges["column"].tolist())
     found = []
     for edge in edges:
-        fate, node = int(edge["fate"]), int(edge["child"])
-        is_glanced = fate != OPEN and node != NONE and graph.nodes["plies"][node] <= GLANCE_PLIES
-        plies = 0 if fate == OPEN or node == NONE else int(graph.nodes["plies"][node]) + 1
+        proven_result, node = int(edge["proven_result"]), int(edge["child"])
+        is_glanced = proven_result != OPEN and node != NONE and graph.nodes["plies"][node] <= GLANCE_PLIES
+        plies = 0 if proven_result == OPEN or node == NONE else int(graph.nodes["plies"][node]) + 1
         found.append(
             Choice(
                 column=int(edge["column"]),
-                fate=fate,
+                proven_result=proven_result,
                 visits=int(edge["visits"]),
-                worth=float(edge["worth"] if edge["visits"] else graph.nodes["value"][root]),
-                most_plies=cells_left if fate == DRAW else plies,
-                is_exact=bool(fate == DRAW or is_glanced),
+                value=float(edge["value"] if edge["visits"] else graph.nodes["value"][root]),
+                most_plies=cells_left if proven_result == DRAW else plies,
+                is_exact=bool(proven_result == DRAW or is_glanced),
                 node=node,
             )
         )
@@ -74,7 +74,7 @@ def lines_of(
         value = _value(choice)
         if verdict and choice is ordered[0]:
             value = verdict.proven
-        elif verdict and verdict.proven.result is Result.LOSS and choice.fate == OPEN:
+        elif verdict and verdict.proven.result is Result.LOSS and choice.proven_result == OPEN:
             value = Proven(Result.LOSS)  # as all moves are
         score = Score(side, value, exact=isinstance(value, Proven))
         moves = (str(choice.column + 1), *follow(graph, choice.node))
@@ -83,9 +83,9 @@ def lines_of(
 
 
 def _value(choice: Choice) -> WinProbability | Proven:
-    if choice.fate == OPEN:
-        return WinProbability(min(1.0, max(0.0, choice.worth)))
-    return Proven(RESULTS[choice.fate], choice.most_plies if choice.is_exact else None)
+    if choice.proven_result == OPEN:
+        return WinProbability(min(1.0, max(0.0, choice.value)))
+    return Proven(RESULTS[choice.proven_result], choice.most_plies if choice.is_exact else None)
 
 
 def follow(graph: Graph, node: int) -> list[str]:
@@ -93,7 +93,7 @@ def follow(graph: Graph, node: int) -> list[str]:
     moves: list[str] = []
     while node != NONE and graph.nodes["degree"][node] > 0 and len(moves) < LONGEST_LINE:
         edges = graph.edges[node, : graph.nodes["degree"][node]]
-        best = max(edges, key=lambda edge: (RANK[int(edge["fate"])], int(edge["visits"])))
+        best = max(edges, key=lambda edge: (RANK[int(edge["proven_result"])], int(edge["visits"])))
         if best["visits"] == 0:
             break
         moves.append(str(int(best["column"]) + 1))

@@ -29,7 +29,7 @@ class Option:
         assert isinstance(self.default, str) == bool(self.choices), "words have choices"
 
     def read(self, text: str) -> OptionValue:
-        """The value that a text names."""
+        """The worth that a text names."""
         value = self._convert(text)
         if value is None or not self._allows(value):
             raise BadOption(f"option {self.name} is {quoted(text)}; allowed is {self._allowed()}")

@@ -10,7 +10,7 @@ from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits, Proven, Searcher
 from plyd.engines.gomoku.board.board import O, X, board_of
-from plyd.engines.gomoku.board.threats import go_on_proving, proof_for
+from plyd.engines.gomoku.board.threats import continue_vct, vct_for
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
 from plyd.engines.gomoku.negascout.searcher import DEEPEST
 from plyd.engines.gomoku.rules import FREESTYLE, Position, Rule
@@ -85,9 +85,9 @@ def _proving_pace(positions: list[Position]) -> float:
     """Nodes a second that the threat prover looks at."""
     nodes, seconds = 0, 0.0
     for position in positions:
-        board, proof = board_of(position, Rule.FREESTYLE), proof_for()
+        board, proof = board_of(position, Rule.FREESTYLE), vct_for()
         began = time.thread_time()
-        nodes += go_on_proving(board, proof, X if position.mover == "x" else O, NODES, True)[2]
+        nodes += continue_vct(board, proof, X if position.mover == "x" else O, NODES, True)[2]
         seconds += time.thread_time() - began
     return nodes / seconds
 

@@ -9,8 +9,8 @@ from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import Option, OptionValue, granted_megabytes, memory_option, read_options
 from plyd.engines.core.search import Limits, Searcher
-from plyd.engines.gomoku.mcts.growing import CURIOSITY
 from plyd.engines.gomoku.mcts.inference import load_network, shipped_network
+from plyd.engines.gomoku.mcts.search_tree import C_PUCT
 from plyd.engines.gomoku.mcts.searcher import MctsSearcher
 from plyd.engines.gomoku.negascout.searcher import NegaScoutSearcher
 from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST
@@ -23,7 +23,7 @@ OPTIONS = (
         choices=("mcts", "negascout"),
         aliases=("engine",),
     ),
-    Option("c", "mcts: how much it tries what it has tried little.", default=CURIOSITY, minimum=0.0, maximum=10.0),
+    Option("c", "mcts: how much it tries what it has tried little.", default=C_PUCT, minimum=0.0, maximum=10.0),
     Option(
         "threads",
         "Cores for a search, at most; 0 for all that no other search needs, and one for a search with a node limit, "
@@ -75,7 +75,7 @@ CARD = Card(
     position_examples=("15x15", "20x20", "...../...../..x../..o../....."),
     move_notation="A column's letter and a row's number, from a1 at the bottom left.",
     move_examples=("h8", "a1"),
-    node_meaning="a position the search went through; of mcts, a walk down the tree",
+    node_meaning="a position the search went through; of mcts, a simulation in the tree",
     min_rows=SMALLEST,
     max_rows=LARGEST,
     min_columns=SMALLEST,

@@ -9,7 +9,7 @@ from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.play.kernel import Pace, play_game
-from plyd.engines.tiles.search.expectimax import How, Limit, memory_for
+from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 from plyd.engines.tiles.train.trainer import TilePlan, TileTrainer
 
 WARM_UP_SECONDS, SECONDS = 6.0, 8.0
@@ -36,13 +36,13 @@ def training_pace(game: TileGame, plan: TilePlan, threads: int) -> float:
 def playing_pace(player: Player, depth: int) -> float:
     """Moves a second of one thread that looks so many slides ahead."""
     flag = np.zeros(1, np.uint8)
-    memory, actions = memory_for(player.brain.shape, TABLE_ENTRIES), np.zeros(LONGEST, np.int16)
-    limit = Limit(np.int64(NEVER), np.int64(NEVER), flag)
-    pace = Pace(How(np.int64(depth), False, False), np.int64(0), np.int64(0))
+    memory, actions = memory_for(player.model.shape, TABLE_ENTRIES), np.zeros(LONGEST, np.int16)
+    limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), flag)
+    pace = Pace(DepthPolicy(np.int64(depth), False, False), np.int64(0), np.int64(0))
 
     def play(seed: int, length: int) -> int:
         seeds = np.array([seed], np.uint64)
-        return int(play_game(player.brain, pace, False, limit, memory, player.game.empty, seeds, actions[:length])[2])
+        return int(play_game(player.model, pace, False, limit, memory, player.game.empty, seeds, actions[:length])[2])
 
     play(1, 2)
     alarm = threading.Timer(SECONDS, lambda: flag.__setitem__(0, 1))

@@ -16,7 +16,7 @@ from plyd.engines.core.search import Limits, Searcher
 from plyd.engines.tiles.batch.answers import answer_lines
 from plyd.engines.tiles.batch.values import values_of
 from plyd.engines.tiles.game import TileGame
-from plyd.engines.tiles.ntuple.network import room_for
+from plyd.engines.tiles.ntuple.network import scratch_for
 from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
 from plyd.engines.tiles.search.searcher import OPTIONS, TileSearcher
 
@@ -56,7 +56,7 @@ class TileEngine(Engine):
                     f"{self._files[name]} is for the variant {name!r}; {game.name} has {', '.join(game.variants)}"
                 )
         models = {name: shipped_model(game.name, name) for name in game.variants if name not in self._files}
-        models |= {name: self.player(name).model for name in self._files}
+        models |= {name: self.player(name).info for name in self._files}
         self.card = replace(card, models={name: models[name] for name in game.variants})
 
     def player(self, variant: str) -> Player:
@@ -89,8 +89,8 @@ class TileEngine(Engine):
             letters: NDArray[np.uint8], cells: NDArray[np.uint8]
         ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             values, moves = np.empty(letters.size), np.empty(letters.size, np.int64)
-            brain, room = player.brain, room_for(player.brain.shape)
-            values_of(brain, self.game.empty, room, letters, cells, values, moves)
+            model, scratch = player.model, scratch_for(player.model.shape)
+            values_of(model, self.game.empty, scratch, letters, cells, values, moves)
             if not with_moves:
                 moves.fill(-1)
             return values, moves

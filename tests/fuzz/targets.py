@@ -136,7 +136,7 @@ PLAYED = (
     b'"moved_first":"second"}'
 )
 REQUEST = (
-    b'{"id":1,"do":"think","position":{"game":"gomoku","start":"15x15","moves":["h8"]},'
+    b'{"id":1,"do":"search_slice","position":{"game":"gomoku","start":"15x15","moves":["h8"]},'
     b'"seconds":1.5,"nodes":9,"depth":2,"lines":3,"options":{"c":"1"}}'
 )
 WANTED = (

@@ -126,7 +126,7 @@ class Folder:
         except BadModel as error:
             assert str(self.path) in str(error)
             return
-        assert weights.worth.shape == weights.ordering.shape
+        assert weights.value.shape == weights.ordering.shape
 
     def onnx(self, data: bytes) -> None:
         """A network that ONNX Runtime cannot use is refused in one line."""

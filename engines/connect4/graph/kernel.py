@@ -1,10 +1,10 @@
-"""The graph of positions that the search grows, in numba: walk down, play out, carry the result up.
+"""The graph of positions that the search grows, in numba: descend, play out, backpropagate.
 
 A node is a position, whichever moves led to it; an edge is a move. Values are for the side to move at a node, from 0
 (lost) to 1 (won), and an edge's is for the side that makes the move:
 
-    node   value = (own * weight + sum of visits * worth over its edges) / (weight + sum of visits)
-    edge   worth = 1 - value of the node it leads to, as it was when the edge was last walked
+    node   value = (own * weight + sum of visits * value over its edges) / (weight + sum of visits)
+    edge   value = 1 - value of the node it leads to, as it was when the edge was last walked
 
 `own` is the result of the node's playout. Since a node's value is made anew from its edges each time, positions that
 several lines reach count for all of them, and two threads that write at once do no lasting harm.
@@ -27,45 +27,45 @@ from plyd.engines.core.intrinsics import is_raised, lowest_bit_index, monotonic_
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, lane_of, load, only_lane, used_lanes
 
-DONE, OUT_OF_TIME, OUT_OF_ROOM, TOLD_TO_STOP, DECIDED = range(5)  # why `think` came back
-LONGEST = 256  # plies of a walk
-POLL = 15  # walks between two looks at the clock, a power of two less one
+DONE, OUT_OF_TIME, OUT_OF_ROOM, TOLD_TO_STOP, DECIDED = range(5)  # why `search_slice` came back
+LONGEST = 256  # plies of a simulation
+POLL = 15  # simulations between two looks at the clock, a power of two less one
 
 
-class Taste(NamedTuple):
+class GraphParams(NamedTuple):
     """What guides the choice among moves."""
 
-    curiosity: np.float64  # c of the formula: how much the untried weighs
+    c_puct: np.float64  # c of the formula: how much the untried weighs
     playouts: np.int64  # of a new node
-    doubt: np.float64  # how much less than the node an untried move is thought to be worth
+    fpu_reduction: np.float64  # how much less than the node an untried move is thought to be worth
     weights: NDArray[np.float32]  # (features,): log-odds of a move for what is seen of it
     lines: NDArray[np.float32]  # (256,): share of the most lines of four that go through cell 16 * column + row
 
 
-class Walk(NamedTuple):
-    """One thread's room for its walks."""
+class GraphWorkspace(NamedTuple):
+    """One thread's room for its simulations."""
 
     node: NDArray[np.int32]  # (LONGEST,)
     edge: NDArray[np.int8]  # (LONGEST,)
-    rest_sum: NDArray[np.float64]  # (LONGEST,): visits * worth over the other edges
+    rest_sum: NDArray[np.float64]  # (LONGEST,): visits * value over the other edges
     rest_visits: NDArray[np.int64]  # (LONGEST,)
     floor: NDArray[np.float64]  # (LONGEST,): what the side to move is sure of
     seen: NDArray[np.float32]  # (features,): of the move looked at
     random: NDArray[np.uint64]  # (1,)
 
 
-class Limit(NamedTuple):
+class GraphLimit(NamedTuple):
     """When to come back."""
 
     deadline_ns: np.int64
-    walks: np.int64
+    simulations: np.int64
     stop: NDArray[np.uint8]
-    waits_for_room: bool  # whether to come back for want of room rather than walk on without new nodes
+    waits_for_room: bool  # whether to come back for want of room rather than simulate on without new nodes
 
 
-def walk_for(seed: int) -> Walk:
+def workspace_for(seed: int) -> GraphWorkspace:
     """Room for one thread."""
-    return Walk(
+    return GraphWorkspace(
         np.zeros(LONGEST, np.int32),
         np.zeros(LONGEST, np.int8),
         np.zeros(LONGEST),
@@ -79,7 +79,7 @@ def walk_for(seed: int) -> Walk:
 @njit(cache=True, nogil=True)
 def add_node(
     graph: Graph,
-    taste: Taste,
+    params: GraphParams,
     seen: Any,
     key: np.uint64,
     mine: Lanes,
@@ -101,13 +101,13 @@ def add_node(
         column = lowest_bit_index(lanes)
         lanes &= lanes - np.uint64(1)
         move = only_lane(moves, column)
-        lines = taste.lines[16 * column + lowest_bit_index(lane_of(move, column))]
+        lines = params.lines[16 * column + lowest_bit_index(lane_of(move, column))]
         if look_at(move, mine, yours, taken, my_wins, your_wins, below, ones, lines, seen):
             node.status, node.plies, node.degree = WIN, 3, 0
             break
         odds = 0.0
         for i in range(seen.size):
-            odds += taste.weights[i] * seen[i]
+            odds += params.weights[i] * seen[i]
         odds = exp(odds)
         total += odds
         insert_edge(edges, node.degree, column, odds)
@@ -129,49 +129,49 @@ def insert_edge(edges: Any, count: int, column: int, odds: float) -> None:
         place -= 1
     edges[place].prior, edges[place].column = odds, column
     last = edges[count]
-    last.child, last.visits, last.worth, last.pending, last.fate = NONE, 0, 0.0, 0, OPEN
+    last.child, last.visits, last.value, last.virtual_loss, last.proven_result = NONE, 0, 0.0, 0, OPEN
 
 
 @njit(cache=True, nogil=True)
-def choose(graph: Graph, taste: Taste, index: int, walk: Walk, depth: int) -> int:
-    """The edge to walk, one that is not decided; what the other edges add up to is left in `walk`."""
+def choose(graph: Graph, params: GraphParams, index: int, space: GraphWorkspace, depth: int) -> int:
+    """The edge to follow, one that is not decided; what the other edges add up to is left in `space`."""
     node, edges = graph.nodes[index], graph.edges[index]
     total, tried, visits, floor = 0.0, 0.0, 0, 0.0
     for e in range(node.degree):
         edge = edges[e]
-        floor = 0.5 if edge.fate == DRAW else floor
+        floor = 0.5 if edge.proven_result == DRAW else floor
         if edge.visits > 0:
             tried += edge.prior
-            if edge.fate != LOSS:
-                total += edge.visits * edge.worth
+            if edge.proven_result != LOSS:
+                total += edge.visits * edge.value
                 visits += edge.visits
-    untried = node.value - taste.doubt * sqrt(tried)
-    push = taste.curiosity * sqrt(visits + node.weight + 1.0)
+    untried = node.value - params.fpu_reduction * sqrt(tried)
+    push = params.c_puct * sqrt(visits + node.weight + 1.0)
     best, best_score = 0, -1e9
     for e in range(node.degree):
         edge = edges[e]
-        if edge.fate != OPEN:
+        if edge.proven_result != OPEN:
             continue
-        worth, n = edge.worth if edge.visits > 0 else untried, edge.visits + edge.pending
-        if edge.pending > 0:
-            worth = worth * edge.visits / n  # as if each walk under way were lost
-        score = worth + push * edge.prior / (1.0 + n)
+        value, n = edge.value if edge.visits > 0 else untried, edge.visits + edge.virtual_loss
+        if edge.virtual_loss > 0:
+            value = value * edge.visits / n  # as if each simulation under way were lost
+        score = value + push * edge.prior / (1.0 + n)
         if score > best_score:
             best, best_score = e, score
-    walk.rest_sum[depth] = total - edges[best].visits * edges[best].worth
-    walk.rest_visits[depth], walk.floor[depth] = visits - edges[best].visits, floor
+    space.rest_sum[depth] = total - edges[best].visits * edges[best].value
+    space.rest_visits[depth], space.floor[depth] = visits - edges[best].visits, floor
     return best
 
 
 @njit(cache=True, nogil=True)
-def settle(graph: Graph, index: int) -> None:
+def propagate_proof(graph: Graph, index: int) -> None:
     """Decide a node if its edges do: lost if all lose, drawn if the best that is left draws."""
     node, edges = graph.nodes[index], graph.edges[index]
     longest, best = 0, LOSS
     for e in range(node.degree):
-        if edges[e].fate == OPEN:
+        if edges[e].proven_result == OPEN:
             return
-        if edges[e].fate == DRAW:
+        if edges[e].proven_result == DRAW:
             best = DRAW
         longest = max(longest, graph.nodes[edges[e].child].plies if edges[e].child != NONE else LONGEST)
     node.status, node.plies = best, longest + 1
@@ -179,54 +179,56 @@ def settle(graph: Graph, index: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def carry_up(graph: Graph, walk: Walk, depth: int, leaf: int, result: float) -> None:
-    """Take what a walk found to every node on its way; a leaf of NONE has only its result, for its side to move."""
+def backpropagate(graph: Graph, space: GraphWorkspace, depth: int, leaf: int, result: float) -> None:
+    """Take what a simulation found to every node on its way; a leaf of NONE has only its result, for its side to move."""
     for i in range(depth - 1, -1, -1):
-        index = walk.node[i]
-        node, edge = graph.nodes[index], graph.edges[index, walk.edge[i]]
-        edge.pending -= 1
+        index = space.node[i]
+        node, edge = graph.nodes[index], graph.edges[index, space.edge[i]]
+        edge.virtual_loss -= 1
         edge.visits += 1
         status = OPEN
         if leaf == NONE:  # no room for it: its result joins those before it
-            worth = edge.worth + (1.0 - result - edge.worth) / edge.visits
+            value = edge.value + (1.0 - result - edge.value) / edge.visits
         else:
             status = graph.nodes[leaf].status
-            worth = 1.0 - graph.nodes[leaf].value
+            value = 1.0 - graph.nodes[leaf].value
         if node.status == OPEN:
-            edge.worth = worth
-            weight = node.weight + walk.rest_visits[i]
-            total = node.own * node.weight + walk.rest_sum[i]
+            edge.value = value
+            weight = node.weight + space.rest_visits[i]
+            total = node.own * node.weight + space.rest_sum[i]
             if status == LOSS:
-                edge.fate = WIN
+                edge.proven_result = WIN
                 node.status, node.plies, node.value = WIN, graph.nodes[leaf].plies + 1, 1.0
             elif status == WIN:
-                edge.fate = LOSS
-                node.value = max(total / weight, walk.floor[i]) if weight > 0 else node.value
-                settle(graph, index)
+                edge.proven_result = LOSS
+                node.value = max(total / weight, space.floor[i]) if weight > 0 else node.value
+                propagate_proof(graph, index)
             else:
-                floor = 0.5 if status == DRAW else walk.floor[i]
-                node.value = max((total + edge.visits * worth) / (weight + edge.visits), floor)
+                floor = 0.5 if status == DRAW else space.floor[i]
+                node.value = max((total + edge.visits * value) / (weight + edge.visits), floor)
                 if status == DRAW:
-                    edge.fate = DRAW
-                    settle(graph, index)
+                    edge.proven_result = DRAW
+                    propagate_proof(graph, index)
         leaf = index
 
 
 @njit(cache=True, nogil=True)
-def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: Limit) -> tuple[int, int]:
-    """Walk down from the root until a limit binds or the root is decided: why it ended, and how many walks it made."""
+def search_slice(
+    graph: Graph, params: GraphParams, board: Any, root: int, space: GraphWorkspace, limit: GraphLimit
+) -> tuple[int, int]:
+    """Simulate until a limit binds or the root is decided: the reason, and the number of simulations."""
     root_mine, root_yours, root_taken = load(board, 0), load(board, 1), load(board, 2)
     below, ones = load(board, 3), load(board, 4)
-    random = walk.random[0]
-    walks, reason = 0, DONE
+    random = space.random[0]
+    simulations, reason = 0, DONE
     while True:
         # Step 1. Why go on?
         if graph.nodes[root].status != OPEN:
             reason = DECIDED
             break
-        if walks >= limit.walks:
+        if simulations >= limit.simulations:
             break
-        if walks & POLL == POLL:
+        if simulations & POLL == POLL:
             if is_raised(limit.stop):
                 reason = TOLD_TO_STOP
                 break
@@ -241,9 +243,9 @@ def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: 
         node, depth, result = root, 0, 0.5
         is_new = graph.nodes[root].weight == 0 and graph.nodes[root].degree > 1
         while graph.nodes[node].status == OPEN and not (is_new and graph.nodes[node].degree > 1):
-            e = choose(graph, taste, node, walk, depth)
-            walk.node[depth], walk.edge[depth] = node, e
-            graph.edges[node, e].pending += 1
+            e = choose(graph, params, node, space, depth)
+            space.node[depth], space.edge[depth] = node, e
+            graph.edges[node, e].virtual_loss += 1
             depth += 1
             move = only_lane(playable(taken, ones), np.int64(graph.edges[node, e].column))
             mine, yours, taken = yours, mine | move, taken | move
@@ -252,35 +254,35 @@ def think(graph: Graph, taste: Taste, board: Any, root: int, walk: Walk, limit: 
                 key = key_of(mine, taken)
                 node = find(graph, key)
                 if node == NONE:
-                    node = add_node(graph, taste, walk.seen, key, mine, yours, taken, below, ones)
+                    node = add_node(graph, params, space.seen, key, mine, yours, taken, below, ones)
                     is_new = True
                     if node == NONE:
                         break
                     if graph.edges[parent, e].visits > 0 and graph.nodes[node].status == OPEN:  # it was here before
-                        graph.nodes[node].own = graph.nodes[node].value = 1.0 - graph.edges[parent, e].worth
+                        graph.nodes[node].own = graph.nodes[node].value = 1.0 - graph.edges[parent, e].value
                         graph.nodes[node].weight = graph.edges[parent, e].visits
                         is_new = False
                 graph.edges[parent, e].child = node
         # Step 3. Play a new node out, unless it is decided.
         if node == NONE or (is_new and graph.nodes[node].status == OPEN):
             total = 0
-            for _ in range(taste.playouts):
+            for _ in range(params.playouts):
                 points, random = playout(mine, yours, taken, below, ones, random)
                 total += points
-            result = 0.5 * total / taste.playouts
+            result = 0.5 * total / params.playouts
             if node != NONE:
                 graph.nodes[node].own, graph.nodes[node].weight, graph.nodes[node].value = result, 1, result
         # Step 4. Carry it up.
-        carry_up(graph, walk, depth, node, result)
-        walks += 1
-    walk.random[0] = random
-    return reason, walks
+        backpropagate(graph, space, depth, node, result)
+        simulations += 1
+    space.random[0] = random
+    return reason, simulations
 
 
 @njit(cache=True, nogil=True)
-def enter(graph: Graph, taste: Taste, board: Any, walk: Walk) -> int:
+def enter(graph: Graph, params: GraphParams, board: Any, space: GraphWorkspace) -> int:
     """The node of a position, a new one if there is none yet; NONE if there is no room."""
     mine, yours, taken, below, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 3), load(board, 4)
     key = key_of(mine, taken)
     node = find(graph, key)
-    return node if node != NONE else add_node(graph, taste, walk.seen, key, mine, yours, taken, below, ones)
+    return node if node != NONE else add_node(graph, params, space.seen, key, mine, yours, taken, below, ones)

@@ -34,11 +34,11 @@ EDGE = np.dtype(
     [
         ("child", np.int32),  # where the move leads, NONE if nobody went there
         ("visits", np.int32),
-        ("worth", np.float32),
+        ("value", np.float32),
         ("prior", np.float32),
-        ("pending", np.int16),  # walks under way
+        ("virtual_loss", np.int16),  # simulations under way
         ("column", np.int8),  # the move
-        ("fate", np.int8),  # OPEN, WIN, DRAW or LOSS
+        ("proven_result", np.int8),  # OPEN, WIN, DRAW or LOSS
     ],
     align=True,
 )
@@ -107,7 +107,7 @@ def enlist(graph: Graph, node: int) -> None:
 def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
     """Keep what was visited most below the root, at most so many nodes; how many, or NONE if told to stop meanwhile.
 
-    An edge whose node is given up keeps its visits and its worth; a new node takes them over.
+    An edge whose node is given up keeps its visits and its value; a new node takes them over.
     """
     size = graph.nodes.size
     is_kept, kept = np.zeros(size, np.bool_), np.empty(most, np.int32)

@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN, board_array
 from plyd.engines.connect4.graph.features import WEIGHTS
-from plyd.engines.connect4.graph.kernel import OUT_OF_ROOM, Limit, Taste, Walk, enter, think, walk_for
+from plyd.engines.connect4.graph.kernel import (
+    OUT_OF_ROOM,
+    GraphLimit,
+    GraphParams,
+    GraphWorkspace,
+    enter,
+    search_slice,
+    workspace_for,
+)
 from plyd.engines.connect4.graph.memory import NONE, Graph, graph_for, nodes_within, recycle
 from plyd.engines.connect4.report import RESULTS, Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
 from plyd.engines.connect4.rules import lines_of as lines_of_four
-from plyd.engines.connect4.solver.alpha_beta import Table, table_for
+from plyd.engines.connect4.solver.alpha_beta import SolverTable, table_for
 from plyd.engines.connect4.solver.solver import Solver
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
@@ -26,17 +34,17 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Line, Report, StopReason
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 
-PLAYOUTS, DOUBT = 4, 0.08  # see Taste
+PLAYOUTS, FPU_REDUCTION = 4, 0.08  # see GraphParams
 SOLVABLE_CELLS = 36  # empty cells from which on the solver is worth its time
-WALKS = 1_000  # of a round
-SOLVER_NODES_A_WALK = 60  # which take about twice as long
+ROUND_SIMULATIONS = 1_000  # of a round
+SOLVER_NODES_A_SIMULATION = 60  # which take about twice as long
 FEWEST_SOLVER_NODES = 2_000  # of a round
 SLICE_NS = 15_000_000  # of a round on several cores
 FEWEST_NODES = 1 << 12
 NODES_A_SECOND = 300_000  # that a core adds to the graph, at most
 TABLE_SHARE = 0.25  # of the memory, for the solver's table
 ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of that table
-LOOK_WALKS = 16  # for a move that the search itself did not try
+LOOK_SIMULATIONS = 16  # for a move that the search itself did not try
 CALM_NS = 500_000_000  # of the time: with less left, a full graph is walked as it is
 OPTIONS = (
     Option(
@@ -69,11 +77,11 @@ class GraphSearcher:
         self.threads = int(options["threads"])
         self._shape: Position | None = None
         self._graph: Graph | None = None
-        self._table: Table | None = None
+        self._table: SolverTable | None = None
         self._solver: tuple[Position, Solver] | None = None
-        self.taste: Taste
-        self.walks = [walk_for(1) for _ in range(max(self.threads, CORES.count))]
-        self.looking = walk_for(1)  # for looks that have to leave the others' chance alone
+        self.params: GraphParams
+        self.workspaces = [workspace_for(1) for _ in range(max(self.threads, CORES.count))]
+        self.looking = workspace_for(1)  # for looks that have to leave the others' chance alone
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
@@ -91,11 +99,11 @@ class GraphSearcher:
         if self._graph is None or self._shape != shape:
             self._graph = graph_for(nodes_within(self._megabytes * (1 - TABLE_SHARE), columns), columns)
             self._shape, self._table = shape, None
-            self.taste = taste_for(position, float(self.options["c"]), int(self.options["playouts"]))
-        root = int(enter(self._graph, self.taste, board, self.walks[0]))
+            self.params = params_for(position, float(self.options["c"]), int(self.options["playouts"]))
+        root = int(enter(self._graph, self.params, board, self.workspaces[0]))
         if root == NONE or self._graph.taken[0] + min(wanted, self._graph.nodes.size // 2) > self._graph.free.size:
             self.make_room(root, Stop(), wanted)
-            root = int(enter(self._graph, self.taste, board, self.walks[0]))
+            root = int(enter(self._graph, self.params, board, self.workspaces[0]))
         return self._graph, root
 
     def make_room(self, root: int, stop: Stop, wanted: int = NEVER) -> None:
@@ -116,7 +124,7 @@ class GraphSearcher:
             entries = 1 << max(12, wanted.bit_length() - 1)
             if self._table is None or self._table.key.size < entries:
                 self._table = table_for(entries)
-            self._solver = position, Solver(position, board, self.taste.lines, self._table)
+            self._solver = position, Solver(position, board, self.params.lines, self._table)
         return self._solver[1]
 
 
@@ -129,13 +137,13 @@ class GraphRun(SearchRun):
         self._board = board_array(position)
         self._cells_left = position.count(EMPTY)
         seconds = self.budget.seconds
-        in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.walks))
+        in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.workspaces))
         wanted = max(min(self.max_nodes, in_time), FEWEST_NODES)
         self._graph, self._root = owner.graph_at(position, self._board, wanted)
         self._solver: Solver | None = None
         seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
-        for i, walk in enumerate(owner.walks):
-            walk.random[0] = seed ^ i << 1 | 1
+        for i, space in enumerate(owner.workspaces):
+            space.random[0] = seed ^ i << 1 | 1
         self._consult()
 
     @property
@@ -156,18 +164,18 @@ class GraphRun(SearchRun):
         return len(self._lines(1)[0].moves) >= depth
 
     def step(self) -> None:
-        """One round: walks and solving in turn on one core, side by side on several, until the result is known."""
-        threads, solver = self.threads_for(self._owner.threads, len(self._owner.walks)), self._solver
+        """One round: simulations and solving, in turn on one core, side by side on several."""
+        threads, solver = self.threads_for(self._owner.threads, len(self._owner.workspaces)), self._solver
         left = max(0, self.max_nodes - self._visits)
-        end, walks = self.deadline_ns, min(WALKS, left)
+        end, simulations = self.deadline_ns, min(ROUND_SIMULATIONS, left)
         if threads > 1:
-            end, walks = min(end, time.monotonic_ns() + SLICE_NS), -(-left // threads)
+            end, simulations = min(end, time.monotonic_ns() + SLICE_NS), -(-left // threads)
         if solver and (threads == 1 or solver.verdict):
-            nodes = max(min(WALKS, left) * SOLVER_NODES_A_WALK, FEWEST_SOLVER_NODES)
+            nodes = max(min(ROUND_SIMULATIONS, left) * SOLVER_NODES_A_SIMULATION, FEWEST_SOLVER_NODES)
             solver.work(self.deadline_ns, nodes, self.stop)
         if not (solver and solver.verdict):
-            jobs = self._send_helpers(threads - 1, end, walks)
-            why = self._walk(self._owner.walks[0], end, walks)
+            jobs = self._send_helpers(threads - 1, end, simulations)
+            why = self._simulate(self._owner.workspaces[0], end, simulations)
             for job in jobs:
                 job.result()
             if why == OUT_OF_ROOM:
@@ -201,19 +209,19 @@ class GraphRun(SearchRun):
         if self._solver and status != OPEN:
             self._solver.hear(RESULTS[status], int(self._graph.nodes["plies"][self._root]))
 
-    def _walk(self, walk: Walk, end: int, walks: int) -> int:
+    def _simulate(self, space: GraphWorkspace, end: int, simulations: int) -> int:
         is_calm = self.deadline_ns - time.monotonic_ns() > CALM_NS
-        limit = Limit(np.int64(end), np.int64(walks), self.stop.flag, is_calm)
-        reason, _ = think(self._graph, self._owner.taste, self._board, self._root, walk, limit)
+        limit = GraphLimit(np.int64(end), np.int64(simulations), self.stop.flag, is_calm)
+        reason, _ = search_slice(self._graph, self._owner.params, self._board, self._root, space, limit)
         return int(reason)
 
-    def _send_helpers(self, count: int, end: int, walks: int) -> list[Future[Any]]:
-        """Let one helper solve, if that is worth its time, and the others walk."""
+    def _send_helpers(self, count: int, end: int, simulations: int) -> list[Future[Any]]:
+        """Let one helper solve, if that is worth its time, and the others simulate."""
         jobs: list[Future[Any]] = []
         if count and self._solver:
             jobs.append(helper_threads().submit(self._solver.work, end, NEVER, self.stop))
-        rooms = self._owner.walks[1 : 1 + count - len(jobs)]
-        return jobs + [helper_threads().submit(self._walk, room, end, walks) for room in rooms]
+        rooms = self._owner.workspaces[1 : 1 + count - len(jobs)]
+        return jobs + [helper_threads().submit(self._simulate, room, end, simulations) for room in rooms]
 
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
         """A line for each move or so many, the best first; told to, it looks at those passed over."""
@@ -223,7 +231,9 @@ class GraphRun(SearchRun):
         else:
             choices = choices_of(self._graph, self._root, columns, self._cells_left)
             if with_all:
-                choices = [choice if choice.visits or choice.fate else self._looked_at(choice) for choice in choices]
+                choices = [
+                    choice if choice.visits or choice.proven_result else self._looked_at(choice) for choice in choices
+                ]
         verdict = self._solver.verdict if self._solver else None
         return lines_of(self._graph, self._position, choices, verdict, most)
 
@@ -231,22 +241,24 @@ class GraphRun(SearchRun):
         """A move that nobody went down yet, after a short look of its own."""
         after = RULES.play(self._position, str(choice.column + 1)).position
         if RULES.outcome(after) is not Outcome.ONGOING:
-            fate = DRAW if RULES.outcome(after) is Outcome.DRAW else WIN
-            return replace(choice, fate=fate, most_plies=1, is_exact=True)
-        graph, taste, board = self._graph, self._owner.taste, board_array(after)
-        node = int(enter(graph, taste, board, self._owner.walks[0]))
+            proven_result = DRAW if RULES.outcome(after) is Outcome.DRAW else WIN
+            return replace(choice, proven_result=proven_result, most_plies=1, is_exact=True)
+        graph, params, board = self._graph, self._owner.params, board_array(after)
+        node = int(enter(graph, params, board, self._owner.workspaces[0]))
         if node == NONE:
-            return replace(choice, worth=0.5)
+            return replace(choice, value=0.5)
         if graph.nodes["status"][node] == OPEN and visits_of(graph, node) == 0:
-            limit = Limit(np.int64(NEVER), np.int64(LOOK_WALKS), np.zeros(1, np.uint8), False)
-            think(graph, taste, board, node, self._owner.looking, limit)
-        fate = {WIN: LOSS, LOSS: WIN}.get(int(graph.nodes["status"][node]), int(graph.nodes["status"][node]))
-        plies, worth = int(graph.nodes["plies"][node]), 1.0 - float(graph.nodes["value"][node])
-        is_exact = fate != OPEN and plies <= GLANCE_PLIES
-        return replace(choice, fate=fate, worth=worth, most_plies=plies + 1, is_exact=is_exact, node=node)
+            limit = GraphLimit(np.int64(NEVER), np.int64(LOOK_SIMULATIONS), np.zeros(1, np.uint8), False)
+            search_slice(graph, params, board, node, self._owner.looking, limit)
+        proven_result = {WIN: LOSS, LOSS: WIN}.get(int(graph.nodes["status"][node]), int(graph.nodes["status"][node]))
+        plies, value = int(graph.nodes["plies"][node]), 1.0 - float(graph.nodes["value"][node])
+        is_exact = proven_result != OPEN and plies <= GLANCE_PLIES
+        return replace(
+            choice, proven_result=proven_result, value=value, most_plies=plies + 1, is_exact=is_exact, node=node
+        )
 
 
-def taste_for(position: Position, curiosity: float, playouts: int = PLAYOUTS) -> Taste:
+def params_for(position: Position, c_puct: float, playouts: int = PLAYOUTS) -> GraphParams:
     """What guides the choice among moves on a board of this shape."""
     lines: NDArray[np.float32] = np.zeros(256, np.float32)
     height = len(position.rows)
@@ -255,10 +267,10 @@ def taste_for(position: Position, curiosity: float, playouts: int = PLAYOUTS) ->
             for row, column in line:
                 lines[16 * column + height - 1 - row] += 1
     lines /= max(1.0, float(lines.max()))
-    return Taste(
-        np.float64(curiosity),
+    return GraphParams(
+        np.float64(c_puct),
         np.int64(playouts),
-        np.float64(DOUBT),
+        np.float64(FPU_REDUCTION),
         np.array(list(WEIGHTS.values()), np.float32),
         lines,
     )

@@ -37,10 +37,10 @@ class Stack(NamedTuple):
     turn: NDArray[np.int8]  # (LONGEST,): which of them is next
     best: NDArray[np.int8]  # (LONGEST,): the column that says yes, -1 if none did
     rank: NDArray[np.float64]  # (16,): of the moves just put in order
-    at: NDArray[np.int64]  # (4,): depth, task, value that came back, nodes so far
+    at: NDArray[np.int64]  # (4,): depth, task, worth that came back, nodes so far
 
 
-class Table(NamedTuple):
+class SolverTable(NamedTuple):
     """What is known of positions: a value, whether it is a bound from below or above, and the move that proved it."""
 
     key: NDArray[np.uint64]  # (power of two,)
@@ -63,9 +63,9 @@ def stack_for() -> Stack:
     )
 
 
-def table_for(entries: int) -> Table:
+def table_for(entries: int) -> SolverTable:
     """An empty table; entries is a power of two."""
-    return Table(np.zeros(entries, np.uint64), np.zeros(entries, np.int32))
+    return SolverTable(np.zeros(entries, np.uint64), np.zeros(entries, np.int32))
 
 
 def ask(stack: Stack, board: NDArray[np.uint16], alpha: int) -> None:
@@ -78,7 +78,7 @@ def ask(stack: Stack, board: NDArray[np.uint16], alpha: int) -> None:
 
 @njit(cache=True, nogil=True)
 def work(
-    stack: Stack, table: Table, board: Any, stones: int, lines: Any, deadline_ns: int, nodes: int, stop: Any
+    stack: Stack, table: SolverTable, board: Any, stones: int, lines: Any, deadline_ns: int, nodes: int, stop: Any
 ) -> bool:
     """Go on until the question is answered, or time or nodes run out, or `stop` is set; whether it is answered.
 
@@ -158,7 +158,7 @@ def work(
 
 
 @njit(cache=True, nogil=True)
-def remember(table: Table, key: np.uint64, value: int, is_at_least: bool, column: int) -> None:
+def remember(table: SolverTable, key: np.uint64, value: int, is_at_least: bool, column: int) -> None:
     """Note that a position is worth at least, or at most, so much."""
     slot = key & np.uint64(table.key.size - 1)
     table.key[slot] = key

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.connect4.rules import EMPTY, Position
 from plyd.engines.connect4.solver import alpha_beta
-from plyd.engines.connect4.solver.alpha_beta import TOP, Table
+from plyd.engines.connect4.solver.alpha_beta import TOP, SolverTable
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.search import Proven, Result
 
@@ -29,7 +29,9 @@ class Solver:
     Its work can be done bit by bit.
     """
 
-    def __init__(self, position: Position, board: NDArray[np.uint16], lines: NDArray[np.float32], table: Table) -> None:
+    def __init__(
+        self, position: Position, board: NDArray[np.uint16], lines: NDArray[np.float32], table: SolverTable
+    ) -> None:
         self._board, self._lines, self._table = board, lines, table
         self._stones = position.count("x") + position.count("o")
         self._left = position.count(EMPTY)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.graph.features import WEIGHTS, look_at_all
-from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, taste_for
+from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, params_for
 from plyd.engines.connect4.rules import RULES, Position
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import read_options
@@ -54,7 +54,7 @@ def collect(chance: random.Random, seconds: float, nodes: int) -> tuple[NDArray[
         position = opening(chance)
         settings = read_options(OPTIONS, {"solver": "false"})
         players = [GraphSearcher(settings | {"seed": chance.randrange(1 << 30)}, MEGABYTES) for _ in range(2)]
-        through = taste_for(position, 1.0).lines
+        through = params_for(position, 1.0).lines
         while RULES.outcome(position) is Outcome.ONGOING:
             player = players[RULES.to_move(position) is Side.PLAYER_TWO]
             *_, last = player.search(position, Limits(max_nodes=nodes, max_lines=16), Stop())

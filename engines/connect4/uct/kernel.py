@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import has_four, playable
-from plyd.engines.connect4.graph.kernel import DONE, LONGEST, OUT_OF_TIME, POLL, TOLD_TO_STOP, Limit
+from plyd.engines.connect4.graph.kernel import DONE, LONGEST, OUT_OF_TIME, POLL, TOLD_TO_STOP, GraphLimit
 from plyd.engines.connect4.playout import DRAW, LOSS, WIN, blind_playout, next_random
 from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, nth_bit_index
 from plyd.engines.core.kernel_cache import njit
@@ -24,7 +24,7 @@ from plyd.engines.core.simd import load, only_lane, used_lanes
 ROOT = 0
 
 
-class Tree(NamedTuple):
+class UctTree(NamedTuple):
     """Nodes, the root first; a child of 0 is none."""
 
     size: NDArray[np.int64]  # (1,): nodes in use
@@ -32,12 +32,12 @@ class Tree(NamedTuple):
     visits: NDArray[np.int32]  # (n,)
     points: NDArray[np.int64]  # (n,): half points of the side that moved to the node
     random: NDArray[np.uint64]  # (1,)
-    deepest: NDArray[np.int64]  # (1,): plies of the longest walk
+    deepest: NDArray[np.int64]  # (1,): plies of the longest simulation
 
 
-def tree_for(nodes: int, columns: int, seed: int) -> Tree:
+def tree_for(nodes: int, columns: int, seed: int) -> UctTree:
     """A tree of its root alone."""
-    return Tree(
+    return UctTree(
         np.ones(1, np.int64),
         np.zeros((nodes, columns), np.int32),
         np.zeros(nodes, np.int32),
@@ -48,13 +48,13 @@ def tree_for(nodes: int, columns: int, seed: int) -> Tree:
 
 
 @njit(cache=True, nogil=True)
-def grow(tree: Tree, board: Any, curiosity: float, limit: Limit) -> tuple[int, int]:
+def grow(tree: UctTree, board: Any, c_puct: float, limit: GraphLimit) -> tuple[int, int]:
     """Simulate until a limit binds: why it ended, and how many simulations it made. A full tree is only walked."""
     root_mine, root_yours, root_taken, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 4)
     path = np.empty(LONGEST, np.int32)
     random = tree.random[0]
     count, reason = 0, DONE
-    while count < limit.walks:
+    while count < limit.simulations:
         if count & POLL == POLL:
             if is_raised(limit.stop):
                 reason = TOLD_TO_STOP
@@ -68,7 +68,7 @@ def grow(tree: Tree, board: Any, curiosity: float, limit: Limit) -> tuple[int, i
         while result < 0:
             node = path[depth]
             cells = playable(taken, ones)
-            column, child = pick(tree, node, used_lanes(cells), curiosity, random)
+            column, child = pick(tree, node, used_lanes(cells), c_puct, random)
             random = next_random(random)
             if column < 0:
                 result = DRAW
@@ -100,7 +100,7 @@ def grow(tree: Tree, board: Any, curiosity: float, limit: Limit) -> tuple[int, i
 
 
 @njit(cache=True, nogil=True)
-def pick(tree: Tree, node: int, lanes: np.uint64, curiosity: float, random: np.uint64) -> tuple[int, int]:
+def pick(tree: UctTree, node: int, lanes: np.uint64, c_puct: float, random: np.uint64) -> tuple[int, int]:
     """A column and the child behind it: one never tried, by chance, or the most promising; -1 with no column left."""
     untried, best, best_child, best_score = np.uint64(0), -1, 0, -1.0
     spread = 2.0 * log(max(1.0, tree.visits[node]))
@@ -113,7 +113,7 @@ def pick(tree: Tree, node: int, lanes: np.uint64, curiosity: float, random: np.u
             untried |= np.uint64(1) << np.uint64(column)
         elif untried == np.uint64(0):
             n = tree.visits[child]
-            score = 0.5 * tree.points[child] / n + curiosity * sqrt(spread / n)
+            score = 0.5 * tree.points[child] / n + c_puct * sqrt(spread / n)
             if score > best_score:
                 best, best_child, best_score = column, child, score
     if untried != np.uint64(0):

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 
 from plyd.engines.connect4.board import board_array
-from plyd.engines.connect4.graph.kernel import Limit
+from plyd.engines.connect4.graph.kernel import GraphLimit
 from plyd.engines.connect4.rules import RULES, Position, mover
-from plyd.engines.connect4.uct.kernel import ROOT, Tree, grow, tree_for
+from plyd.engines.connect4.uct.kernel import ROOT, UctTree, grow, tree_for
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Report, Score, StopReason, WinProbability
@@ -65,7 +65,7 @@ class UctRun(SearchRun):
     def step(self) -> None:
         """Some simulations: at least a few, since the kernel looks at the clock only after those."""
         count = min(ROUND_SIMULATIONS, self.max_nodes - self._simulations)
-        limit = Limit(np.int64(self.deadline_ns), np.int64(count), self.stop.flag, False)
+        limit = GraphLimit(np.int64(self.deadline_ns), np.int64(count), self.stop.flag, False)
         _, made = grow(self._tree, self._board, self._c, limit)
         self._simulations += int(made)
 
@@ -79,14 +79,14 @@ class UctRun(SearchRun):
             stop_reason=reason,
         )
 
-    def _found(self, tree: Tree, position: Position, limits: Limits) -> tuple[Score, str, tuple[Line, ...]]:
+    def _found(self, tree: UctTree, position: Position, limits: Limits) -> tuple[Score, str, tuple[Line, ...]]:
         """Score, move and lines, what was visited most first."""
         found = []
         for move in RULES.legal_moves(position):
             child = int(tree.child[ROOT, int(move.text) - 1])
             visits = int(tree.visits[child]) if child else 0
-            worth = 0.5 * float(tree.points[child]) / visits if visits else 0.5
-            found.append((visits, move.text, Score(mover(position), WinProbability(worth))))
+            value = 0.5 * float(tree.points[child]) / visits if visits else 0.5
+            found.append((visits, move.text, Score(mover(position), WinProbability(value))))
         found.sort(key=lambda line: -line[0])
         lines = tuple(Line((move,), score, visits=visits) for visits, move, score in found[: limits.max_lines])
         return lines[0].score, lines[0].moves[0], lines

@@ -50,7 +50,7 @@ class Board(NamedTuple):
     state: NDArray[np.uint64]  # see HASH and so on
     classes: NDArray[np.uint8]
     combined: NDArray[np.uint16]
-    worth: NDArray[np.int64]  # by combination: where its colour waits, and << 32 where it is to move
+    value: NDArray[np.int64]  # by combination: where its colour waits, and << 32 where it is to move
     ordering: NDArray[np.int32]  # by combination, and whether its colour is to move
     random: NDArray[np.uint64]  # by point and colour, for the hash
     asked: NDArray[np.int64]  # where `fouls.py` keeps what it is asked
@@ -69,7 +69,7 @@ class View(NamedTuple):
     state: Any
     classes: Any
     combined: Any
-    worth: Any
+    value: Any
     ordering: Any
     random: Any
     asked: Any
@@ -89,7 +89,7 @@ def view(board: Board) -> View:
         pointer_to(board.state),
         pointer_to(board.classes),
         pointer_to(board.combined),
-        pointer_to(board.worth),
+        pointer_to(board.value),
         pointer_to(board.ordering),
         pointer_to(board.random),
         pointer_to(board.asked),
@@ -111,7 +111,7 @@ def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
         state=np.zeros(4, np.uint64),
         classes=found.classes,
         combined=found.combined,
-        worth=weights.worth[::2] + (weights.worth[1::2].astype(np.int64) << 32),
+        value=weights.value[::2] + (weights.value[1::2].astype(np.int64) << 32),
         ordering=weights.ordering,
         random=np.random.default_rng(1).integers(0, 2**64, POINTS * 2, np.uint64),
         asked=np.zeros(MOST_ASKED * KEPT, np.int64),
@@ -305,7 +305,7 @@ def _change(v: View, point: int, side: int, new: int) -> int:
         v.sets[(side * KINDS + kind) * STRIDE + row] |= bit
         v.many[side * KINDS + was] -= 1
         v.many[side * KINDS + kind] += 1
-    return v.worth[np.int64(new) & COMBINATION_MASK] - v.worth[np.int64(old) & COMBINATION_MASK]
+    return v.value[np.int64(new) & COMBINATION_MASK] - v.value[np.int64(old) & COMBINATION_MASK]
 
 
 @njit(inline="always")

@@ -23,14 +23,14 @@ SHAPE = (2 * (COMBINATIONS + 1),)
 class Weights(NamedTuple):
     """By combination, and whether its colour is to move; one more combination, for points with a stone, is nothing."""
 
-    worth: NDArray[np.int32]
+    value: NDArray[np.int32]
     ordering: NDArray[np.int32]
 
 
 def save(weights: Weights, path: Path, about: Mapping[str, Any]) -> None:
     """Write weights to a file."""
     header = {"game": "gomoku", "kind": KIND, **about}
-    write_file(path, header, {"worth": weights.worth.astype(np.int16), "ordering": weights.ordering.astype(np.int16)})
+    write_file(path, header, {"value": weights.value.astype(np.int16), "ordering": weights.ordering.astype(np.int16)})
 
 
 @cache

@@ -1,10 +1,10 @@
 """Wins by force: by fours alone (VCF), or by fours and open threes (VCT).
 
-A four leaves the defender one answer, so a chase of fours is a plain search for one side, depth first. An open three
+A four leaves the defender one answer, so a VCF is a plain search for one side, depth first. An open three
 leaves a few, and any four of the defender's own: there a proof-number search finds the way. Both keep their stacks in
 arrays: they go on where they ran out of nodes, and what they found out about a position serves again.
 
-While a search has more to do the board shows the position it has come to; `leave` and `leave_proof` take it back.
+While a search has more to do the board shows the position it has come to; `leave_vcf` and `leave_vct` take it back.
 """
 
 from typing import Any, NamedTuple
@@ -51,14 +51,14 @@ from plyd.engines.gomoku.board.patterns import (
 
 UNDECIDED, WIN, FAIL = 0, 1, 2
 LEVELS, ROOM = 128, 1 << 13
-LEVEL, IS_NEW, PLIES, NODES = range(4)  # items of a chase's and a proof's state
+LEVEL, IS_NEW, PLIES, NODES = range(4)  # items of a VCF's and a VCT's state
 ATTACKER = np.array([0, 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 INFINITE = 1 << 30
 FOURS = (A_FOUR, FOUR_AND_TWO, FOUR_AND_THREE, WINS_NEXT, MAYBE_FOUL_WITH_FOUR)  # kinds of points that make a four
 SEEN_POINTS = 4  # of a defender's worries, at most
 
 
-class Chase(NamedTuple):
+class Vcf(NamedTuple):
     """What a search for fours remembers."""
 
     line: NDArray[np.int32]  # the attack and the answers, by turns
@@ -68,7 +68,7 @@ class Chase(NamedTuple):
     state: NDArray[np.int64]
 
 
-class Proof(NamedTuple):
+class Vct(NamedTuple):
     """What a proof-number search remembers."""
 
     line: NDArray[np.int32]
@@ -80,8 +80,8 @@ class Proof(NamedTuple):
     state: NDArray[np.int64]
 
 
-class ChaseView(NamedTuple):
-    """A chase by address."""
+class VcfView(NamedTuple):
+    """A VCF by address."""
 
     line: Any
     moves: Any
@@ -91,7 +91,7 @@ class ChaseView(NamedTuple):
     mask: Any
 
 
-class ProofView(NamedTuple):
+class VctView(NamedTuple):
     """A proof by address."""
 
     line: Any
@@ -104,9 +104,9 @@ class ProofView(NamedTuple):
     mask: Any
 
 
-def chase_for(slots: int = 1 << 17) -> Chase:
+def vcf_for(slots: int = 1 << 17) -> Vcf:
     """An empty memory; `slots` is a power of two."""
-    return Chase(
+    return Vcf(
         np.zeros(2 * LEVELS + 4, np.int32),
         np.zeros(ROOM, np.int32),
         np.zeros(2 * LEVELS, np.int32),
@@ -115,9 +115,9 @@ def chase_for(slots: int = 1 << 17) -> Chase:
     )
 
 
-def proof_for(slots: int = 1 << 16) -> Proof:
+def vct_for(slots: int = 1 << 16) -> Vct:
     """An empty memory; `slots` is a power of two."""
-    return Proof(
+    return Vct(
         np.zeros(LEVELS + 4, np.int32),
         np.zeros(ROOM, np.int32),
         np.zeros(4 * LEVELS, np.int64),
@@ -129,22 +129,22 @@ def proof_for(slots: int = 1 << 16) -> Proof:
 
 
 @njit(inline="always")
-def chase_view(chase: Chase) -> ChaseView:
-    """The chase by address."""
-    return ChaseView(
-        pointer_to(chase.line),
-        pointer_to(chase.moves),
-        pointer_to(chase.frame),
-        pointer_to(chase.failed),
-        pointer_to(chase.state),
-        np.uint64(chase.failed.size - 1),
+def vcf_view(vcf: Vcf) -> VcfView:
+    """The VCF by address."""
+    return VcfView(
+        pointer_to(vcf.line),
+        pointer_to(vcf.moves),
+        pointer_to(vcf.frame),
+        pointer_to(vcf.failed),
+        pointer_to(vcf.state),
+        np.uint64(vcf.failed.size - 1),
     )
 
 
 @njit(inline="always")
-def proof_view(proof: Proof) -> ProofView:
+def vct_view(proof: Vct) -> VctView:
     """The proof by address."""
-    return ProofView(
+    return VctView(
         pointer_to(proof.line),
         pointer_to(proof.moves),
         pointer_to(proof.frame),
@@ -185,7 +185,7 @@ def answer_to(v: View, move: int, attacker: int) -> int:
 
 
 @njit(nogil=True)
-def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
+def search_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
     """Whether the attacker, who is to move, wins by fours alone: WIN, FAIL, or UNDECIDED after so many nodes.
 
     After a WIN, `line` has a way to it of PLIES moves; after an open four, the last two speak for themselves.
@@ -266,19 +266,19 @@ def chase_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
 
 
 @njit(inline="always")
-def leave(v: View, c: ChaseView) -> None:
-    """Take back what a chase has put on the board."""
+def leave_vcf(v: View, c: VcfView) -> None:
+    """Take back what a VCF has put on the board."""
     for i in range(2 * c.state[LEVEL] - 1, -1, -1):
         undo(v, np.int64(c.line[i]))
     c.state[LEVEL] = 0
 
 
 @njit(inline="always")
-def finds_fours(v: View, c: ChaseView, attacker: int, nodes: int) -> int:
-    """As `chase_fours`, from the beginning, and the board is as before."""
+def finds_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
+    """As `search_vcf`, from the beginning, and the board is as before."""
     begin(c)
-    found = chase_fours(v, c, attacker, nodes)
-    leave(v, c)
+    found = search_vcf(v, c, attacker, nodes)
+    leave_vcf(v, c)
     return found
 
 
@@ -341,10 +341,10 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
 
 
 @njit(nogil=True)
-def prove_threats(v: View, p: ProofView, attacker: int, nodes: int) -> int:
+def search_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
     """Whether the attacker, who is to move, wins by fours and open threes: WIN, FAIL, or UNDECIDED after so many nodes.
 
-    Proof-number search: at each level it goes down where the least is left to prove, until another branch has less.
+    Vct-number search: at each level it goes down where the least is left to prove, until another branch has less.
     After a WIN, the first of `line` is a move that wins.
     """
     level = p.state[LEVEL]
@@ -434,7 +434,7 @@ def prove_threats(v: View, p: ProofView, attacker: int, nodes: int) -> int:
 
 
 @njit(inline="always")
-def _remember(p: ProofView, key: int, proof: int, disproof: int) -> None:
+def _remember(p: VctView, key: int, proof: int, disproof: int) -> None:
     slot = key & p.mask
     p.key[slot] = key
     p.numbers[2 * slot] = proof
@@ -442,7 +442,7 @@ def _remember(p: ProofView, key: int, proof: int, disproof: int) -> None:
 
 
 @njit(inline="always")
-def _attacks(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int]:
+def _attacks(v: View, p: VctView, attacker: int, start: int) -> tuple[int, int]:
     """What can be said of a position where the attacker is to move, and the end of the threats to try."""
     defender = 3 - attacker
     if count_of(v, attacker, MAKES_FIVE):
@@ -464,7 +464,7 @@ def _attacks(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int
 
 
 @njit(inline="always")
-def _answers(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int]:
+def _answers(v: View, p: VctView, attacker: int, start: int) -> tuple[int, int]:
     """What can be said of a position where the defender is to move, and the end of the answers to try."""
     if count_of(v, 3 - attacker, MAKES_FIVE):
         return FAIL, start
@@ -481,7 +481,7 @@ def _answers(v: View, p: ProofView, attacker: int, start: int) -> tuple[int, int
 
 
 @njit(inline="always")
-def leave_proof(v: View, p: ProofView) -> None:
+def leave_vct(v: View, p: VctView) -> None:
     """Take back what a proof has put on the board."""
     for i in range(p.state[LEVEL] - 1, -1, -1):
         undo(v, np.int64(p.line[i]))
@@ -489,30 +489,30 @@ def leave_proof(v: View, p: ProofView) -> None:
 
 
 @njit(inline="always")
-def finds_threats(v: View, p: ProofView, attacker: int, nodes: int) -> int:
-    """As `prove_threats`, from the beginning, and the board is as before."""
+def finds_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
+    """As `search_vct`, from the beginning, and the board is as before."""
     begin(p)
-    found = prove_threats(v, p, attacker, nodes)
-    leave_proof(v, p)
+    found = search_vct(v, p, attacker, nodes)
+    leave_vct(v, p)
     return found
 
 
 @njit(cache=True, nogil=True)
-def go_on_chasing(board: Board, chase: Chase, attacker: int, nodes: int, is_new: bool) -> tuple[int, int]:
-    """A slice of `chase_fours`: what it found, and the move that wins. The board is the chase's."""
-    v, c = view(board), chase_view(chase)
+def continue_vcf(board: Board, vcf: Vcf, attacker: int, nodes: int, is_new: bool) -> tuple[int, int]:
+    """A slice of `search_vcf`: what it found, and the move that wins. The board is the VCF's."""
+    v, c = view(board), vcf_view(vcf)
     if is_new:
         begin(c)
-    found = chase_fours(v, c, attacker, nodes)
+    found = search_vcf(v, c, attacker, nodes)
     return found, np.int64(c.line[0])
 
 
 @njit(cache=True, nogil=True)
-def go_on_proving(board: Board, proof: Proof, attacker: int, nodes: int, is_new: bool) -> tuple[int, int, int]:
-    """A slice of `prove_threats`: what it found, the move that wins, the nodes it took. The board is the prover's."""
-    v, p = view(board), proof_view(proof)
+def continue_vct(board: Board, proof: Vct, attacker: int, nodes: int, is_new: bool) -> tuple[int, int, int]:
+    """A slice of `search_vct`: what it found, the move that wins, the nodes it took. The board is the prover's."""
+    v, p = view(board), vct_view(proof)
     if is_new:
         begin(p)
     before = p.state[NODES]
-    found = prove_threats(v, p, attacker, nodes)
+    found = search_vct(v, p, attacker, nodes)
     return found, np.int64(p.line[0]), p.state[NODES] - before

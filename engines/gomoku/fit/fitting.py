@@ -37,13 +37,13 @@ from plyd.engines.gomoku.board.patterns import (
     WINS_NEXT,
     combinations,
 )
-from plyd.engines.gomoku.board.threats import WIN, Chase, chase_for, chase_view, finds_fours
+from plyd.engines.gomoku.board.threats import WIN, Vcf, finds_vcf, vcf_for, vcf_view
 from plyd.engines.gomoku.fit.records import PatternGame, read_records
 from plyd.engines.gomoku.rules import point_of
 
 MOST_POINTS = 400
 MOST_NEAR = 160  # of which the move made is one
-CHASE_NODES = 64
+VCF_NODES = 64
 STEPS, BATCH, RATE = 600, 256, 0.03
 OWN_DECAY, OWN_MOVE_DECAY = 3e-3, 1e-4  # L2 of a combination's own term
 
@@ -67,9 +67,9 @@ def _is_quiet(board: Board, me: int) -> bool:
 
 
 @njit
-def _has_chase(board: Board, chase: Chase, me: int) -> bool:
+def _has_vcf(board: Board, vcf: Vcf, me: int) -> bool:
     """Whether fours alone win, which a search finds at its leaves."""
-    return finds_fours(view(board), chase_view(chase), me, CHASE_NODES) == WIN
+    return finds_vcf(view(board), vcf_view(vcf), me, VCF_NODES) == WIN
 
 
 @njit
@@ -100,12 +100,12 @@ def _put(board: Board, point: int, colour: int) -> None:
     play(view(board), point, colour)
 
 
-def gather(records: list[PatternGame]) -> tuple[Samples, Samples]:
+def select_leaves(records: list[PatternGame]) -> tuple[Samples, Samples]:
     """Quiet positions with the result of the game, and positions with the move that was played."""
     quiet: list[Any] = []
     moves: list[Any] = []
     nothing = Weights(*(np.zeros(2 * (COMBINATIONS + 1), np.int32) for _ in Weights._fields))
-    points, chase = np.zeros(MOST_POINTS, np.int32), chase_for()
+    points, vcf = np.zeros(MOST_POINTS, np.int32), vcf_for()
     for record in records:
         board = empty_board(record.size, record.variant, weights=nothing)
         for ply, text in enumerate(record.moves):
@@ -117,7 +117,7 @@ def gather(records: list[PatternGame]) -> tuple[Samples, Samples]:
                 place = np.flatnonzero(points[:count] == point)
                 if place.size and count <= MOST_NEAR:
                     moves.append((mine[:MOST_NEAR], theirs[:MOST_NEAR], place[0]))
-                if record.result and not _has_chase(board, chase, me):
+                if record.result and not _has_vcf(board, vcf, me):
                     mine, theirs = (np.zeros(COMBINATIONS + 1, np.uint8) for _ in range(2))
                     _all_points(board, me, mine, theirs)
                     quiet.append((mine, theirs, float(record.result == (1 if me == 1 else -1))))
@@ -186,8 +186,8 @@ class Fit:
 
 def result_loss(torch: Any, weights: Any, mine: Any, theirs: Any, result: Any) -> Any:
     """Cross-entropy between the evaluation and the result."""
-    worth = mine.float() @ weights[:, 1] - theirs.float() @ weights[:, 0]
-    return torch.nn.functional.binary_cross_entropy_with_logits(worth, result)
+    value = mine.float() @ weights[:, 1] - theirs.float() @ weights[:, 0]
+    return torch.nn.functional.binary_cross_entropy_with_logits(value, result)
 
 
 def move_loss(torch: Any, weights: Any, mine: Any, theirs: Any, place: Any) -> Any:
@@ -210,14 +210,14 @@ def move_loss(torch: Any, weights: Any, mine: Any, theirs: Any, place: Any) -> A
 def main(games: tuple[Path, ...], out: Path, most: int) -> None:
     """Fit the weights of combinations to GAMES, files with one game per line, and write them to a file."""
     records = [record for path in games for record in list(read_records(path))[-most:]]
-    quiet, moves = gather(records)
+    quiet, moves = select_leaves(records)
     click.echo(f"{len(records)} games, {len(quiet.result)} quiet positions, {len(moves.result)} moves")
-    worth, ordering = Fit(OWN_DECAY), Fit(OWN_MOVE_DECAY)
-    click.echo("results: loss {:.4f}, held out {:.4f}".format(*worth.learn(quiet, result_loss)))
+    value, ordering = Fit(OWN_DECAY), Fit(OWN_MOVE_DECAY)
+    click.echo("results: loss {:.4f}, held out {:.4f}".format(*value.learn(quiet, result_loss)))
     click.echo("moves:   loss {:.4f}, held out {:.4f}".format(*ordering.learn(moves, move_loss)))
     save(
         Weights(
-            (worth.weights().detach().numpy() * SCALE).round().astype(np.int32).reshape(-1),
+            (value.weights().detach().numpy() * SCALE).round().astype(np.int32).reshape(-1),
             (ordering.weights().detach().numpy() * MOVE_SCALE).round().astype(np.int32).reshape(-1),
         ),
         out,

@@ -12,19 +12,19 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import Board, O, X, place_of, set_up
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.evaluation import Weights, load
-from plyd.engines.gomoku.board.threats import chase_for
+from plyd.engines.gomoku.board.threats import vcf_for
 from plyd.engines.gomoku.fit.records import PatternGame
 from plyd.engines.gomoku.negascout.kernel import (
     BEST_MOVE,
     DECIDED,
     SURE,
     VALUE,
-    Limit,
-    Taste,
+    NegaScoutLimit,
+    NegaScoutParams,
     begin_search,
-    room_for,
+    search_slice,
     table_for,
-    think,
+    workspace_for,
 )
 from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board, move_at
 
@@ -33,9 +33,9 @@ class Sparring:
     """A NegaScout player with a fixed number of nodes per move, on one thread."""
 
     def __init__(self, rules: GomokuRules, nodes: int, weights: Weights | None = None) -> None:
-        self.rules, self.nodes, self.taste, self.weights = rules, nodes, Taste(24, 64, 200), weights
+        self.rules, self.nodes, self.params, self.weights = rules, nodes, NegaScoutParams(24, 64, 200), weights
         self._boards: dict[int, Board] = {}
-        self._table, self._room, self._chase = table_for(1 << 16), room_for(), chase_for(1 << 13)
+        self._table, self._space, self._vcf = table_for(1 << 16), workspace_for(), vcf_for(1 << 13)
 
     def choose(self, position: Position) -> tuple[str, int]:
         """The move to play, and its value."""
@@ -43,20 +43,20 @@ class Sparring:
         if board is None:
             board = self._boards[position.size] = blank_board(position.size, self.rules.rule, weights=self.weights)
         set_up(board, position)
-        self._room.history.fill(0)
-        self._room.killers.fill(0)
-        self._room.state.fill(0)
+        self._space.history.fill(0)
+        self._space.killers.fill(0)
+        self._space.state.fill(0)
         colour = X if position.mover == "x" else O
-        limit = Limit(np.int64(self.nodes), np.int64(NEVER), Stop().flag)
+        limit = NegaScoutLimit(np.int64(self.nodes), np.int64(NEVER), Stop().flag)
         best, value = 0, 0
         for depth in range(1, 60):
-            begin_search(self._room, depth, -SURE, SURE)
-            why = think(board, self._chase, self._room, self._table, self.taste, colour, limit)
+            begin_search(self._space, depth, -SURE, SURE)
+            why = search_slice(board, self._vcf, self._space, self._table, self.params, colour, limit)
             if why and best:
                 break
 
-            best = int(self._room.frame[BEST_MOVE]) or int(self._room.moves[0])
-            value = int(self._room.state[VALUE])
+            best = int(self._space.frame[BEST_MOVE]) or int(self._space.moves[0])
+            value = int(self._space.state[VALUE])
             if abs(value) > DECIDED:
                 break
         return move_at(*place_of(best), position.size), value

@@ -19,13 +19,13 @@ IS_EXPANDED, IS_WHOLE = 1, 2  # flags: has children; and has all that matter
 NO_CHILD = -1
 MOST_MOVES = 400
 UNKNOWN_PLIES = 99  # of a win that was proven, but not played out
-ROOT, USED, WALKS, DEEPEST = range(4)  # items of a tree's state
+ROOT, USED, SIMULATIONS, DEEPEST = range(4)  # items of a tree's state
 NODE = np.dtype(
     [
         ("total", np.float64),
         ("prior", np.float32),
         ("visits", np.int32),
-        ("pending", np.int32),
+        ("virtual_loss", np.int32),
         ("first", np.int32),  # of its children
         ("count", np.int16),
         ("point", np.int16),  # where the stone went that made this position
@@ -47,13 +47,13 @@ def plant(nodes: Any, state: NDArray[np.int64]) -> None:
 
 
 @njit(inline="always")
-def worth_of(status: int) -> float:
+def value_of(status: int) -> float:
     """What a decided position is worth to who is to move."""
     return 1.0 if status == WIN else -1.0 if status == LOSS else 0.0
 
 
 @njit(inline="always")
-def conclude(nodes: Any, index: int, child: int) -> None:
+def propagate_proof(nodes: Any, index: int, child: int) -> None:
     """Carry what is certain of a child up to its parent."""
     if nodes[index].status != OPEN:
         return
@@ -72,17 +72,17 @@ def conclude(nodes: Any, index: int, child: int) -> None:
 
 
 @njit(nogil=True)
-def back_up(nodes: Any, path: Any, depth: int, value: float, waited: int) -> None:
-    """Carry a leaf's value, which is for who is to move there, up to the root; `waited` is 1 if it was pending."""
+def backpropagate(nodes: Any, path: Any, depth: int, value: float, waited: int) -> None:
+    """Add a leaf's value, which is for the side to move there, to all nodes up to the root; `waited` is its virtual loss."""
     for i in range(depth, -1, -1):
         index = path[i]
         if nodes[index].status != OPEN:
-            value = worth_of(nodes[index].status)
+            value = value_of(nodes[index].status)
         nodes[index].total -= value
         nodes[index].visits += 1
-        nodes[index].pending -= waited
+        nodes[index].virtual_loss -= waited
         if i > 0 and nodes[index].status != OPEN:
-            conclude(nodes, path[i - 1], index)
+            propagate_proof(nodes, path[i - 1], index)
         value = -value
 
 
@@ -90,7 +90,7 @@ def back_up(nodes: Any, path: Any, depth: int, value: float, waited: int) -> Non
 def add_child(nodes: Any, state: Any, point: int, prior: float) -> None:
     """Append a child to those that the last node with children has."""
     child = nodes[state[USED]]
-    child.total, child.prior, child.visits, child.pending = 0.0, prior, 0, 0
+    child.total, child.prior, child.visits, child.virtual_loss = 0.0, prior, 0, 0
     child.first, child.count, child.point, child.reply = NO_CHILD, 0, point, 0
     child.plies, child.status, child.flags = 0, OPEN, 0
     state[USED] += 1

@@ -13,12 +13,12 @@ from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.gomoku.board.board import NOBODY, WALL, O, X
-from plyd.engines.gomoku.mcts.growing import BATCH, Cells, Tree, taste_of
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import DRAW, LOSS, NODE, OPEN, WIN, order
+from plyd.engines.gomoku.mcts.search_tree import BATCH, Cells, SearchTree, params_of
 from plyd.engines.gomoku.rules import BLOCKED, EMPTY, SIDES, GomokuRules, Position, move_at
 
-ROUND_NS = 50_000_000  # that threads walk before they meet
+ROUND_NS = 50_000_000  # that threads simulate before they meet
 ROUND_NODES = 1 << 15  # room for a round's new nodes
 LEAF_NS = 600_000  # what a leaf takes, before it is measured
 FOUR_NODES, THREE_NODES = 20_000, 5_000  # of the search for a win by force at the root
@@ -38,9 +38,9 @@ class MctsSearcher:
     ) -> None:
         self.rules, self.evaluate = rules, evaluate
         self.threads = int(options["threads"])
-        self._curiosity = float(options["c"])
+        self._c_puct = float(options["c"])
         self._most_nodes = max(ROUND_NODES, (megabytes << 20) // NODE.itemsize // 2)
-        self._tree: Tree | None = None
+        self._tree: SearchTree | None = None
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
@@ -57,14 +57,14 @@ class MctsSearcher:
         self._tree.play(self._tree.best())
         self._tree.make_room(len(self._tree.nodes))
 
-    def tree_at(self, position: Position) -> Tree:
+    def tree_at(self, position: Position) -> SearchTree:
         """The tree, with the position as its root."""
         if self._tree is None or self._tree.size != position.size:
-            self._tree = Tree(
+            self._tree = SearchTree(
                 self.evaluate,
                 position.size,
                 rule=self.rules.rule,
-                taste=taste_of(self._curiosity),
+                params=params_of(self._c_puct),
                 threads=max(self.threads, CORES.count),
                 most_nodes=self._most_nodes,
             )
@@ -116,23 +116,23 @@ class MctsRun(SearchRun):
         end = min(self.deadline_ns, time.monotonic_ns() + ROUND_NS)
         if self.limits.max_depth:
             end = min(end, time.monotonic_ns() + 1_000_000)
-        threads = self.threads_for(self._owner.threads, len(self._tree.walkers))
-        jobs = [helper_threads().submit(self._walk, thread, end) for thread in range(1, threads)]
-        self._walk(0, end)
+        threads = self.threads_for(self._owner.threads, len(self._tree.threads))
+        jobs = [helper_threads().submit(self._simulate, thread, end) for thread in range(1, threads)]
+        self._simulate(0, end)
         for job in jobs:
             job.result()
 
-    def _walk(self, thread: int, end: int) -> None:
+    def _simulate(self, thread: int, end: int) -> None:
         """Walk until a time, or another reason to stop; smaller batches towards the end."""
         tree, most = self._tree, self.max_nodes
-        is_first = thread == 0  # each round makes one walk at least
+        is_first = thread == 0  # each round makes one simulation at least
         while not self.stop.is_set() and tree.root["status"] == OPEN:
-            began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["pending"])
+            began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["virtual_loss"])
             want = min((self.deadline_ns - began) // (2 * self._leaf_ns), BATCH, 1 + visits // (2 * BATCH))
             if visits >= most or not (is_first or (want > 0 and began < end)):
                 break
             want, is_first = max(1, want), False
-            tree.walk(want, min(most - visits, 4 * BATCH), thread)
+            tree.simulate_batch(want, min(most - visits, 4 * BATCH), thread)
             if thread == 0:
                 took = (time.monotonic_ns() - began) // want
                 self._leaf_ns = max(self._leaf_ns - self._leaf_ns // 8, min(took, 4 * LEAF_NS))
@@ -155,7 +155,7 @@ class MctsRun(SearchRun):
         tree, root = self._tree, self._tree.root
         side = SIDES[self._position.mover]
         lines = []
-        if root["status"] == WIN or not root["count"]:  # known without a walk
+        if root["status"] == WIN or not root["count"]:  # known without a simulation
             score = Score(side, proven(RESULTS[int(root["status"])], int(root["plies"])), exact=True)
             lines.append(Line((self._text(int(root["reply"])),), score, visits=int(root["visits"])))
         for child in order(tree.children_of(root))[: most if not lines else most - 1]:
@@ -173,12 +173,12 @@ class MctsRun(SearchRun):
         """What the move to a child is worth."""
         if child["status"] != OPEN:
             return proven(RESULTS[OPPOSITE[int(child["status"])]], int(child["plies"]) + 1)
-        worth = (
+        value = (
             child["total"] / child["visits"]
             if child["visits"]
             else -self._tree.root["total"] / max(1, self._tree.root["visits"])
         )
-        return WinProbability(min(1.0, max(0.0, 0.5 + 0.5 * float(worth))))
+        return WinProbability(min(1.0, max(0.0, 0.5 + 0.5 * float(value))))
 
     def _follow(self, node: Any) -> list[str]:
         """How play goes on from a node."""

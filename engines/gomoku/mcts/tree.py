@@ -1,7 +1,7 @@
-"""The tree of an MCTS led by a network (PUCT), in numba: walk down to leaves, have them evaluated, carry values up.
+"""The tree of an MCTS led by a network (PUCT), in numba: select leaves, evaluate them, backpropagate.
 
-Several leaves go to the network at a time. A walk that waits for its leaf counts as lost until then (`pending`), which
-sends the next one elsewhere. What is certain is carried up, never walked again, and the same for all threads.
+Several leaves go to the network at a time. A simulation that waits for its leaf counts as lost until
+then (`virtual_loss`), which sends the next one elsewhere. Proven results are propagated up and never searched again.
 
 A leaf is looked at before the network is asked: fives at hand, a five to stop, a win by fours or by threes. Where the
 opponent threatens to win next, only moves that may save have children, and they are all there are (IS_WHOLE). Elsewhere
@@ -33,17 +33,17 @@ from plyd.engines.gomoku.board.fouls import any_legal, is_foul
 from plyd.engines.gomoku.board.patterns import MAKES_FIVE, WINS_NEXT
 from plyd.engines.gomoku.board.threats import (
     PLIES,
-    Chase,
-    ChaseView,
-    Proof,
-    ProofView,
-    chase_view,
-    finds_fours,
-    finds_threats,
+    Vcf,
+    VcfView,
+    Vct,
+    VctView,
+    finds_vcf,
+    finds_vct,
     list_answers,
-    proof_view,
+    vcf_view,
+    vct_view,
 )
-from plyd.engines.gomoku.board.threats import WIN as CHASE_WINS
+from plyd.engines.gomoku.board.threats import WIN as VCF_WINS
 from plyd.engines.gomoku.mcts.nodes import (
     DEEPEST,
     DRAW,
@@ -54,49 +54,49 @@ from plyd.engines.gomoku.mcts.nodes import (
     NO_CHILD,
     OPEN,
     ROOT,
+    SIMULATIONS,
     UNKNOWN_PLIES,
     USED,
-    WALKS,
     WIN,
     add_child,
-    back_up,
-    worth_of,
+    backpropagate,
+    value_of,
 )
 from plyd.engines.gomoku.mcts.planes import PLANES, fill_planes
 
 
-class Taste(NamedTuple):
-    """What guides the walks."""
+class MctsParams(NamedTuple):
+    """What guides the simulations."""
 
-    curiosity: np.float64  # c of PUCT
-    doubt: np.float64  # how much less an untried move is thought to be worth, once all likely ones are tried
+    c_puct: np.float64  # c of PUCT
+    fpu_reduction: np.float64  # how much less an untried move is thought to be worth, once all likely ones are tried
     width: np.int64  # most children of a node that is not the root
-    chase_nodes: np.int64  # of a leaf's search for a win by fours
-    threat_nodes: np.int64  # and by open threes too
+    vcf_nodes: np.int64  # of a leaf's search for a win by fours
+    vct_nodes: np.int64  # and by open threes too
 
 
-class Desk(NamedTuple):
+class PositionWorkspace(NamedTuple):
     """What one thread looks at positions with."""
 
     board: Board
-    chase: Chase
-    proof: Proof
+    vcf: Vcf
+    vct: Vct
 
 
-class Room(NamedTuple):
-    """One thread's room: leaves that wait for the network, and how they were reached."""
+class LeafBatch(NamedTuple):
+    """One thread's batch: leaves that wait for the network, and how they were reached."""
 
     planes: NDArray[np.uint8]  # (B, PLANES, size, size)
-    path: NDArray[np.int32]  # (B + 1, MOST_MOVES + 2): nodes from the root; the last row is for a walk under way
+    path: NDArray[np.int32]  # (B + 1, MOST_MOVES + 2): nodes from the root; the last row is for a simulation under way
     depth: NDArray[np.int32]  # (B + 1,): plies from the root
     moves: NDArray[np.int32]  # (B, MOST_MOVES + 112): the only moves that matter
     count: NDArray[np.int32]  # (B,): how many, 0 if all do
     marks: NDArray[np.int32]  # (POINTS,)
 
 
-def room_for(size: int, batch: int) -> Room:
-    """Room for batches of so many leaves."""
-    return Room(
+def leaf_batch_for(size: int, batch: int) -> LeafBatch:
+    """Workspace for batches of so many leaves."""
+    return LeafBatch(
         np.zeros((batch, PLANES, size, size), np.uint8),
         np.zeros((batch + 1, MOST_MOVES + 2), np.int32),
         np.zeros(batch + 1, np.int32),
@@ -107,12 +107,12 @@ def room_for(size: int, batch: int) -> Room:
 
 
 @njit(inline="always")
-def choose(nodes: Any, index: int, taste: Taste) -> int:
-    """The child to walk to: the largest Q + c P sqrt(N) / (1 + n) of those not decided; NO_CHILD if all are."""
+def choose(nodes: Any, index: int, params: MctsParams) -> int:
+    """The child to follow: the largest Q + c P sqrt(N) / (1 + n) of those not decided; NO_CHILD if all are."""
     node = nodes[index]
-    visits = node.visits + node.pending
-    curiosity = taste.curiosity * (1.0 + 0.25 * log(1.0 + visits / 500.0))
-    push = curiosity * sqrt(max(1.0, visits))
+    visits = node.visits + node.virtual_loss
+    c_puct = params.c_puct * (1.0 + 0.25 * log(1.0 + visits / 500.0))
+    push = c_puct * sqrt(max(1.0, visits))
     own = -node.total / node.visits if node.visits else 0.0
     seen, best, best_score = 0.0, NO_CHILD, -1e9
     is_untried = False
@@ -121,15 +121,15 @@ def choose(nodes: Any, index: int, taste: Taste) -> int:
         if child.status != OPEN:
             seen += child.prior
             continue
-        tried = child.visits + child.pending
+        tried = child.visits + child.virtual_loss
         if tried == 0:
             if is_untried:  # a likelier one was there
                 continue
             is_untried = True
-            score = own - taste.doubt * sqrt(seen) + push * child.prior
+            score = own - params.fpu_reduction * sqrt(seen) + push * child.prior
         else:
             seen += child.prior
-            score = (child.total - child.pending) / tried + push * child.prior / (1 + tried)
+            score = (child.total - child.virtual_loss) / tried + push * child.prior / (1 + tried)
         if score > best_score:
             best, best_score = i, score
     return best
@@ -137,11 +137,11 @@ def choose(nodes: Any, index: int, taste: Taste) -> int:
 
 @njit(inline="always")
 def look(
-    v: View, c: ChaseView, p: ProofView, nodes: Any, index: int, mover: int, taste: Taste, room: Room, slot: int
+    v: View, c: VcfView, p: VctView, nodes: Any, index: int, mover: int, params: MctsParams, batch: LeafBatch, slot: int
 ) -> None:
-    """What can be said of a leaf without the network: its status, or the only moves that matter, in the slot's room."""
+    """What can be said of a leaf without the network: its status, or the only moves that matter, in its slot."""
     node = nodes[index]
-    room.count[slot] = 0
+    batch.count[slot] = 0
     if count_of(v, mover, MAKES_FIVE):
         node.status, node.plies, node.reply = WIN, 1, first_of(v, mover, MAKES_FIVE)
         return
@@ -153,76 +153,78 @@ def look(
     if fives > 1 or (fives and is_foul(v, only, mover)):
         node.status, node.plies, node.reply = LOSS, 2, any_legal(v, mover, only)
         return
-    if finds_fours(v, c, mover, taste.chase_nodes) == CHASE_WINS:
+    if finds_vcf(v, c, mover, params.vcf_nodes) == VCF_WINS:
         node.status, node.plies, node.reply = WIN, c.state[PLIES], c.line[0]
         return
     if fives == 1:
-        room.moves[slot, 0] = only
-        room.count[slot] = 1
+        batch.moves[slot, 0] = only
+        batch.count[slot] = 1
     elif count_of(v, 3 - mover, WINS_NEXT):
-        count = list_answers(v, 3 - mover, pointer_to(room.marks), pointer_to(room.moves[slot]), np.int64(0))
+        count = list_answers(v, 3 - mover, pointer_to(batch.marks), pointer_to(batch.moves[slot]), np.int64(0))
         if count == 0:
             node.status, node.plies = LOSS, 4
             node.reply = any_legal(v, mover, first_of(v, 3 - mover, WINS_NEXT))
-        room.count[slot] = count
-    elif finds_threats(v, p, mover, taste.threat_nodes) == CHASE_WINS:
+        batch.count[slot] = count
+    elif finds_vct(v, p, mover, params.vct_nodes) == VCF_WINS:
         node.status, node.plies, node.reply = WIN, UNKNOWN_PLIES, p.line[0]
     elif any_legal(v, mover, np.int64(0)) == 0:
         node.status, node.plies = LOSS, 0
 
 
 @njit(cache=True, nogil=True)
-def gather(nodes: Any, state: Any, desk: Desk, taste: Taste, room: Room, start: Any, want: int) -> int:
-    """Walk until so many leaves wait for the network, or as many walks were made; how many wait.
+def select_leaves(
+    nodes: Any, state: Any, workspace: PositionWorkspace, params: MctsParams, batch: LeafBatch, start: Any, want: int
+) -> int:
+    """Simulate until so many leaves wait for the network, or so many simulations were made; how many wait.
 
-    `start` has who is to move at the root, who moves first in the game, and how many walks may be made at most.
+    `start` has who is to move at the root, who moves first in the game, and how many simulations may be made at most.
     """
-    v, c, p = view(desk.board), chase_view(desk.chase), proof_view(desk.proof)
-    root, most = state[ROOT], state[WALKS] + start[2]
-    size = room.planes.shape[3]
+    v, c, p = view(workspace.board), vcf_view(workspace.vcf), vct_view(workspace.vct)
+    root, most = state[ROOT], state[SIMULATIONS] + start[2]
+    size = batch.planes.shape[3]
     waiting = np.int64(0)  # all numbers of one type: each other type would be compiled anew
-    while waiting < want and state[WALKS] < most and nodes[root].status == OPEN:
-        path = room.path[waiting]
+    while waiting < want and state[SIMULATIONS] < most and nodes[root].status == OPEN:
+        path = batch.path[waiting]
         index, mover, depth = root, start[0], np.int64(0)
         path[0] = root
         is_blocked = False
         # Step 1. Walk down to a position without children, or one that is decided.
         while nodes[index].status == OPEN:
             if nodes[index].flags & IS_EXPANDED:
-                child = choose(nodes, index, taste)
+                child = choose(nodes, index, params)
                 if child == NO_CHILD:  # all it has are decided: ask for the others
-                    is_blocked = nodes[index].pending > 0
-                    room.count[waiting] = 0
+                    is_blocked = nodes[index].virtual_loss > 0
+                    batch.count[waiting] = 0
                     break
                 play(v, np.int64(nodes[child].point), mover)
                 index, mover, depth = child, 3 - mover, depth + 1
                 path[depth] = index
                 continue
-            if nodes[index].pending > 0:  # another walk waits for it
+            if nodes[index].virtual_loss > 0:  # another simulation waits for it
                 is_blocked = True
                 break
             # Step 2. A new position: what is certain, and an only move, need no network.
-            look(v, c, p, nodes, index, mover, taste, room, waiting)
+            look(v, c, p, nodes, index, mover, params, batch, waiting)
             if nodes[index].status != OPEN:
                 break
-            if room.count[waiting] == 1 and state[USED] + 1 < len(nodes):
+            if batch.count[waiting] == 1 and state[USED] + 1 < len(nodes):
                 nodes[index].first, nodes[index].count = state[USED], 1
                 nodes[index].flags = IS_EXPANDED | IS_WHOLE
-                add_child(nodes, state, room.moves[waiting, 0], 1.0)
+                add_child(nodes, state, batch.moves[waiting, 0], 1.0)
                 continue
             break
         # Step 3. Carry up what is decided; have the network look at what is not.
         is_decided = nodes[index].status != OPEN
         if is_decided:
-            back_up(nodes, path, np.int64(depth), np.float64(worth_of(nodes[index].status)), np.int64(0))
-            state[WALKS] += 1
+            backpropagate(nodes, path, np.int64(depth), np.float64(value_of(nodes[index].status)), np.int64(0))
+            state[SIMULATIONS] += 1
         elif not is_blocked:
-            fill_planes(v, mover, mover == start[1], size, room.planes[waiting])
+            fill_planes(v, mover, mover == start[1], size, batch.planes[waiting])
             for i in range(depth + 1):
-                nodes[path[i]].pending += 1
-            room.depth[waiting] = depth
+                nodes[path[i]].virtual_loss += 1
+            batch.depth[waiting] = depth
             waiting += 1
-            state[WALKS] += 1
+            state[SIMULATIONS] += 1
         state[DEEPEST] = max(state[DEEPEST], depth)
         for i in range(depth, 0, -1):
             undo(v, np.int64(nodes[path[i]].point))
@@ -232,32 +234,34 @@ def gather(nodes: Any, state: Any, desk: Desk, taste: Taste, room: Room, start: 
 
 
 @njit(cache=True, nogil=True)
-def settle(nodes: Any, state: Any, taste: Taste, room: Room, logits: Any, values: Any, waiting: int) -> None:
+def expand_leaves(
+    nodes: Any, state: Any, params: MctsParams, batch: LeafBatch, logits: Any, values: Any, waiting: int
+) -> None:
     """Give the leaves that waited their children, and carry their values up."""
     odds = np.empty(MOST_MOVES, np.float32)
-    size = room.planes.shape[3]
+    size = batch.planes.shape[3]
     for slot in range(waiting):
-        depth = room.depth[slot]
-        index = room.path[slot, depth]
+        depth = batch.depth[slot]
+        index = batch.path[slot, depth]
         if nodes[index].status == OPEN:
-            width = MOST_MOVES if depth == 0 or nodes[index].flags & IS_EXPANDED else taste.width
-            _rate(nodes, index, room, slot, logits[slot], odds, size)
+            width = MOST_MOVES if depth == 0 or nodes[index].flags & IS_EXPANDED else params.width
+            _rate(nodes, index, batch, slot, logits[slot], odds, size)
             if state[USED] + MOST_MOVES + nodes[index].count < len(nodes):
-                _expand(nodes, state, index, odds, size, width, room.count[slot] > 0)
-        back_up(nodes, room.path[slot], np.int64(depth), np.float64(values[slot]), np.int64(1))
+                _expand(nodes, state, index, odds, size, width, batch.count[slot] > 0)
+        backpropagate(nodes, batch.path[slot], np.int64(depth), np.float64(values[slot]), np.int64(1))
 
 
 @njit(inline="always")
-def _rate(nodes: Any, index: int, room: Room, slot: int, logits: Any, odds: Any, size: int) -> None:
+def _rate(nodes: Any, index: int, batch: LeafBatch, slot: int, logits: Any, odds: Any, size: int) -> None:
     """The odds of each cell that may get a child: the softmax of the logits; 0 for the others."""
-    planes = room.planes[slot]
+    planes = batch.planes[slot]
     for cell in range(size * size):
         row, column = cell // size, cell % size
         odds[cell] = 1.0 if planes[0, row, column] + planes[1, row, column] < planes[2, row, column] else 0.0
-    if room.count[slot] > 0:
+    if batch.count[slot] > 0:
         odds[: size * size] = 0.0
-        for i in range(room.count[slot]):
-            odds[_cell_of(room.moves[slot, i], size)] = 1.0
+        for i in range(batch.count[slot]):
+            odds[_cell_of(batch.moves[slot, i], size)] = 1.0
     for i in range(nodes[index].count):  # it has some already
         odds[_cell_of(nodes[nodes[index].first + i].point, size)] = 0.0
     highest = np.float32(-1e9)

@@ -2,7 +2,7 @@
 
 A position costs one ply, except that the only answer to a four costs none. Whoever is threatened with an open four
 answers that, or makes a four; nothing else is looked at. At the last ply, and wherever there are fours to play, a
-chase of fours (threats.py) has the last word.
+vcf of fours (board/threats.py) has the last word.
 
 The stack is in arrays, so a search ends after so many nodes, or at its time, wherever it is, and goes on from there.
 """
@@ -47,11 +47,11 @@ from plyd.engines.gomoku.board.threats import (
     ATTACKER,
     PLIES,
     WIN,
-    Chase,
-    ChaseView,
-    chase_view,
-    finds_fours,
+    Vcf,
+    VcfView,
+    finds_vcf,
     list_answers,
+    vcf_view,
 )
 
 MOST_PLIES, MOST_MOVES = 128, 400
@@ -62,7 +62,7 @@ WON = 24_000  # beyond it, a result counts plies
 LARGEST_GUESS = 20_000
 ALPHA, BETA, FLOOR, BEST, BEST_MOVE, DEPTH, NEXT, END, LISTED, STAGE, CHILD_DEPTH, IS_FORCED = range(12)  # of a frame
 FIELDS = 12
-FIRST, SCOUT_LESS, SCOUT, AGAIN = range(4)  # stages of a move: with the full window, with none and less depth, ...
+FIRST, REDUCED, SCOUT, AGAIN = range(4)  # stages of a move: with the full window, with none and less depth, ...
 ENTER, NEXT_MOVE, BACK = range(3)
 PLY, PHASE, VALUE, NODES, ROOT_MOVES, IS_WHOLE = range(6)  # of a room's state
 FINISHED, OUT_OF_NODES, OUT_OF_TIME = range(3)
@@ -73,7 +73,7 @@ ENTRY = np.dtype(
 )
 
 
-class Room(NamedTuple):
+class NegaScoutWorkspace(NamedTuple):
     """What one thread of a search works in."""
 
     frame: NDArray[np.int32]  # by ply and field
@@ -86,7 +86,7 @@ class Room(NamedTuple):
     state: NDArray[np.int64]
 
 
-class RoomView(NamedTuple):
+class NegaScoutView(NamedTuple):
     """A room by address."""
 
     frame: Any
@@ -99,7 +99,7 @@ class RoomView(NamedTuple):
     state: Any
 
 
-class Limit(NamedTuple):
+class NegaScoutLimit(NamedTuple):
     """When a slice of a search ends."""
 
     nodes: np.int64
@@ -107,17 +107,17 @@ class Limit(NamedTuple):
     flag: NDArray[np.uint8]
 
 
-class Taste(NamedTuple):
+class NegaScoutParams(NamedTuple):
     """How a search chooses what to look at."""
 
     width: int  # moves of a position at the last ply, at most; two more for each ply before it
-    leaf_chase: int  # nodes of a chase of fours at the last ply
-    chase: int  # and before it
+    leaf_vcf_nodes: int  # nodes of a VCF at the last ply
+    vcf_nodes: int  # and before it
 
 
-def room_for() -> Room:
-    """An empty room."""
-    return Room(
+def workspace_for() -> NegaScoutWorkspace:
+    """An empty workspace."""
+    return NegaScoutWorkspace(
         np.zeros((MOST_PLIES + 2) * FIELDS, np.int32),
         np.zeros((MOST_PLIES + 2) * MOST_MOVES, np.int32),
         np.zeros((MOST_PLIES + 2) * MOST_MOVES, np.int32),
@@ -135,34 +135,42 @@ def table_for(entries: int) -> NDArray[Any]:
 
 
 @njit(inline="always")
-def _room_view(room: Room) -> RoomView:
-    return RoomView(
-        pointer_to(room.frame),
-        pointer_to(room.moves),
-        pointer_to(room.scores),
-        pointer_to(room.history),
-        pointer_to(room.killers),
-        pointer_to(room.marks),
-        pointer_to(room.barred),
-        pointer_to(room.state),
+def _workspace_view(space: NegaScoutWorkspace) -> NegaScoutView:
+    return NegaScoutView(
+        pointer_to(space.frame),
+        pointer_to(space.moves),
+        pointer_to(space.scores),
+        pointer_to(space.history),
+        pointer_to(space.killers),
+        pointer_to(space.marks),
+        pointer_to(space.barred),
+        pointer_to(space.state),
     )
 
 
-def begin_search(room: Room, depth: int, alpha: int, beta: int) -> None:
-    """Have the next call of `think` search anew, so deep, within a window."""
-    room.state[PLY] = 0
-    room.state[PHASE] = ENTER
-    room.state[ROOT_MOVES] = 0
-    room.frame[ALPHA] = alpha
-    room.frame[BETA] = beta
-    room.frame[DEPTH] = depth
-    room.frame[BEST_MOVE] = 0
+def begin_search(space: NegaScoutWorkspace, depth: int, alpha: int, beta: int) -> None:
+    """Have the next call of `search_slice` search anew, so deep, within a window."""
+    space.state[PLY] = 0
+    space.state[PHASE] = ENTER
+    space.state[ROOT_MOVES] = 0
+    space.frame[ALPHA] = alpha
+    space.frame[BETA] = beta
+    space.frame[DEPTH] = depth
+    space.frame[BEST_MOVE] = 0
 
 
 @njit(cache=True, nogil=True)
-def think(board: Board, chase: Chase, room: Room, table: NDArray[Any], taste: Taste, colour: int, limit: Limit) -> int:
+def search_slice(
+    board: Board,
+    vcf: Vcf,
+    space: NegaScoutWorkspace,
+    table: NDArray[Any],
+    params: NegaScoutParams,
+    colour: int,
+    limit: NegaScoutLimit,
+) -> int:
     """Search on until the search is finished, or a limit binds. `state[VALUE]` is the value for who is to move."""
-    v, c, r = view(board), chase_view(chase), _room_view(room)
+    v, c, r = view(board), vcf_view(vcf), _workspace_view(space)
     mask = np.uint64(table.size - 1)
     ply, phase, value, nodes = r.state[PLY], r.state[PHASE], r.state[VALUE], r.state[NODES]
     while True:
@@ -178,7 +186,7 @@ def think(board: Board, chase: Chase, room: Room, table: NDArray[Any], taste: Ta
                 r.state[PLY], r.state[PHASE], r.state[NODES] = ply, ENTER, nodes
                 return why
             nodes += 1
-            is_known, value = _enter(v, c, r, table, mask, taste, me, ply)
+            is_known, value = _enter(v, c, r, table, mask, params, me, ply)
             phase = BACK if is_known else NEXT_MOVE
             if is_known:
                 if ply == 0:
@@ -218,7 +226,7 @@ def think(board: Board, chase: Chase, room: Room, table: NDArray[Any], taste: Ta
 
 @njit(inline="always")
 def _enter(
-    v: View, c: ChaseView, r: RoomView, table: NDArray[Any], mask: int, taste: Taste, me: int, ply: int
+    v: View, c: VcfView, r: NegaScoutView, table: NDArray[Any], mask: int, params: NegaScoutParams, me: int, ply: int
 ) -> tuple[bool, int]:
     """Look at a position for the first time: its value, if it is clear, else its moves."""
     f, you = ply * FIELDS, 3 - me
@@ -262,7 +270,7 @@ def _enter(
         fours = count_of(v, me, FOUR_AND_TWO) + count_of(v, me, FOUR_AND_THREE)
         if depth > 0:
             fours += count_of(v, me, A_FOUR)
-        if fours and finds_fours(v, c, me, taste.chase if depth > 0 else taste.leaf_chase) == WIN:
+        if fours and finds_vcf(v, c, me, params.vcf_nodes if depth > 0 else params.leaf_vcf_nodes) == WIN:
             r.frame[f + BEST_MOVE] = c.line[0]
             value = SURE - ply - c.state[PLIES]
             _keep(table, mask, key, value + ply, np.int64(c.line[0]), 100, EXACT)
@@ -277,7 +285,7 @@ def _enter(
     r.frame[f + BEST_MOVE] = 0
     r.frame[f + NEXT] = 0
     r.frame[f + IS_FORCED] = fives == 1 or threats > 0
-    _list_moves(v, r, taste, me, ply, fives, threats, known_move)
+    _list_moves(v, r, params, me, ply, fives, threats, known_move)
     if r.frame[f + END] == 0:  # nothing stops an open four, or all that is left is forbidden
         return True, -(SURE - ply - 4 if threats else SURE - ply)
     return False, 0
@@ -290,7 +298,7 @@ def _guess(v: View, me: int) -> int:
 
 @njit(inline="always")
 def _list_moves(
-    v: View, r: RoomView, taste: Taste, me: int, ply: int, fives: int, threats: int, known_move: int
+    v: View, r: NegaScoutView, params: NegaScoutParams, me: int, ply: int, fives: int, threats: int, known_move: int
 ) -> None:
     """The moves to try, each with a score to order them by."""
     f, you, start = ply * FIELDS, 3 - me, ply * MOST_MOVES
@@ -327,12 +335,12 @@ def _list_moves(
             score = 1 << 28
         r.scores[i] = score
     r.frame[f + LISTED] = end - start
-    width = taste.width + 2 * np.int64(r.frame[f + DEPTH])
+    width = params.width + 2 * np.int64(r.frame[f + DEPTH])
     r.frame[f + END] = end - start if ply == 0 or fives or threats else min(end - start, width)
 
 
 @njit(inline="always")
-def _list_all(v: View, r: RoomView, end: int) -> int:
+def _list_all(v: View, r: NegaScoutView, end: int) -> int:
     """Every empty point, the middle alone if there is no stone yet."""
     size = np.int64(v.state[SIZE])
     middle = (MARGIN + size // 2) * STRIDE + MARGIN + size // 2
@@ -348,7 +356,7 @@ def _list_all(v: View, r: RoomView, end: int) -> int:
 
 
 @njit(inline="always")
-def _go_down(v: View, r: RoomView, me: int, ply: int, done: int) -> None:
+def _go_down(v: View, r: NegaScoutView, me: int, ply: int, done: int) -> None:
     """Play the most promising of the moves that are left."""
     f, start = ply * FIELDS, ply * MOST_MOVES
     chosen = start + done
@@ -372,7 +380,7 @@ def _go_down(v: View, r: RoomView, me: int, ply: int, done: int) -> None:
             and kind_at(v, move, 3 - me) < A_THREE
         ):
             less = 1 + (done >= 12) + (done >= 12 and depth >= 6)
-            stage = SCOUT_LESS
+            stage = REDUCED
     r.frame[f + STAGE] = stage
     r.frame[f + CHILD_DEPTH] = child
     alpha, beta = r.frame[f + ALPHA], r.frame[f + BETA]
@@ -384,7 +392,7 @@ def _go_down(v: View, r: RoomView, me: int, ply: int, done: int) -> None:
 
 
 @njit(inline="always")
-def _come_back(v: View, r: RoomView, me: int, ply: int, value: int) -> int:
+def _come_back(v: View, r: NegaScoutView, me: int, ply: int, value: int) -> int:
     """Take in what a move is worth: 1 if it has to be looked at again, with more depth or a wider window."""
     f, start = ply * FIELDS, ply * MOST_MOVES
     done = np.int64(r.frame[f + NEXT])
@@ -392,9 +400,9 @@ def _come_back(v: View, r: RoomView, me: int, ply: int, value: int) -> int:
     stage = r.frame[f + STAGE]
     alpha, beta = np.int64(r.frame[f + ALPHA]), np.int64(r.frame[f + BETA])
     g = f + FIELDS
-    if value > alpha and (stage == SCOUT_LESS or (stage == SCOUT and value < beta)):
-        r.frame[f + STAGE] = SCOUT if stage == SCOUT_LESS else AGAIN
-        r.frame[g + ALPHA] = -alpha - 1 if stage == SCOUT_LESS else -beta
+    if value > alpha and (stage == REDUCED or (stage == SCOUT and value < beta)):
+        r.frame[f + STAGE] = SCOUT if stage == REDUCED else AGAIN
+        r.frame[g + ALPHA] = -alpha - 1 if stage == REDUCED else -beta
         r.frame[g + BETA] = -alpha
         r.frame[g + DEPTH] = r.frame[f + CHILD_DEPTH]
         return 1
@@ -412,7 +420,7 @@ def _come_back(v: View, r: RoomView, me: int, ply: int, value: int) -> int:
 
 
 @njit(inline="always")
-def _reward(r: RoomView, me: int, ply: int, done: int) -> None:
+def _reward(r: NegaScoutView, me: int, ply: int, done: int) -> None:
     """A move that refuted: it is tried early where it comes up again, those before it later."""
     start = ply * MOST_MOVES
     move = np.int64(r.moves[start + done])
@@ -428,7 +436,7 @@ def _reward(r: RoomView, me: int, ply: int, done: int) -> None:
 
 
 @njit(inline="always")
-def _store(v: View, r: RoomView, table: NDArray[Any], mask: int, me: int, ply: int) -> None:
+def _store(v: View, r: NegaScoutView, table: NDArray[Any], mask: int, me: int, ply: int) -> None:
     f = ply * FIELDS
     value = np.int64(r.frame[f + BEST])
     bound = EXACT

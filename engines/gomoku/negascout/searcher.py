@@ -17,7 +17,7 @@ from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.gomoku.board.board import FREE, Board, O, X, board_of, place_of, set_up
 from plyd.engines.gomoku.board.evaluation import SCALE
-from plyd.engines.gomoku.board.threats import WIN, chase_for, go_on_proving, proof_for
+from plyd.engines.gomoku.board.threats import WIN, continue_vct, vcf_for, vct_for
 from plyd.engines.gomoku.negascout.kernel import (
     BEST,
     BEST_MOVE,
@@ -31,24 +31,24 @@ from plyd.engines.gomoku.negascout.kernel import (
     SURE,
     VALUE,
     WON,
-    Limit,
-    Taste,
+    NegaScoutLimit,
+    NegaScoutParams,
     begin_search,
     follow,
-    room_for,
+    search_slice,
     table_for,
-    think,
+    workspace_for,
 )
 from plyd.engines.gomoku.rules import SIDES, GomokuRules, Position, move_at
 
-WIDTH, LEAF_CHASE, CHASE = 5, 24, 100  # see Taste
+WIDTH, LEAF_VCF_NODES, VCF_NODES = 5, 24, 100  # see NegaScoutParams
 DEEPEST = 60
 SLICE_NS, SLICE_NODES = 15_000_000, 4_000
 FEWEST_ENTRIES, ENTRIES_A_SECOND = 1 << 16, 1_500_000  # of the table
-WINDOW = 80  # about the last value, at first
-PROOF_SLOTS = 1 << 18  # positions the threat prover remembers
-PROOF_NODES = 4_000  # of a turn of the threat prover
-PROOF_SHARE = 0.15  # of the time or the nodes, at most
+ASPIRATION_WINDOW = 80  # about the last value, at first
+VCT_SLOTS = 1 << 18  # positions the threat prover remembers
+VCT_SLICE_NODES = 4_000  # of a turn of the threat prover
+VCT_SHARE = 0.15  # of the time or the nodes, at most
 
 
 class Worker:
@@ -58,7 +58,7 @@ class Worker:
         self._rules = rules
         self.board: Board
         self._size = 0
-        self.chase, self.room = chase_for(), room_for()
+        self.vcf, self.space = vcf_for(), workspace_for()
 
     def prepare(self, position: Position, *, forget: bool) -> None:
         """Have the position on the board."""
@@ -69,17 +69,17 @@ class Worker:
         else:
             set_up(self.board, position)
         if forget:
-            for array in (*self.room, *self.chase):
+            for array in (*self.space, *self.vcf):
                 array.fill(0)
-        self.room.history[:] //= 4
-        self.room.killers.fill(0)
-        self.room.barred.fill(0)
-        self.room.state.fill(0)
+        self.space.history[:] //= 4
+        self.space.killers.fill(0)
+        self.space.barred.fill(0)
+        self.space.state.fill(0)
 
     @property
     def nodes(self) -> int:
         """Nodes of this search so far."""
-        return int(self.room.state[NODES])
+        return int(self.space.state[NODES])
 
 
 class NegaScoutSearcher:
@@ -89,7 +89,7 @@ class NegaScoutSearcher:
         self.rules = rules
         self.threads = int(options["threads"])
         self.workers = [Worker(rules) for _ in range(max(self.threads, CORES.count))]
-        self.proof, self._spare = proof_for(PROOF_SLOTS), Worker(rules)
+        self.vct, self._spare = vct_for(VCT_SLOTS), Worker(rules)
         self._most_entries = 1 << (megabytes * 2**20 // ENTRY.itemsize).bit_length() - 1
         self._reserved, self._entries = table_for(self._most_entries), 0
 
@@ -133,7 +133,7 @@ class NegaScoutRun(SearchRun):
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND * self._threads)
         self._table = owner.table(min(in_time, self.max_nodes), anew=is_again)
-        self._taste = Taste(WIDTH, LEAF_CHASE, CHASE)
+        self._taste = NegaScoutParams(WIDTH, LEAF_VCF_NODES, VCF_NODES)
         self._main = owner.workers[0]
         self._prover = Prover(owner, position, self._colour, forget=is_again)
         self._help = Stop()
@@ -157,14 +157,14 @@ class NegaScoutRun(SearchRun):
         """One turn: prove a little, then deepen for a slice."""
         self._call_help()
         if self.has_answer and self.limits.max_depth is None and self._is_prover_due():
-            self._prover.work(min(PROOF_NODES, max(1, self.max_nodes - self.nodes)))
+            self._prover.work(min(VCT_SLICE_NODES, max(1, self.max_nodes - self.nodes)))
             if self._prover.winner is not None:
                 self._found = [(self._prover.winner, SURE, 0)]
                 self._fresh, self._is_begun = [], False
                 self._is_finished = True
                 return
         if not self._is_begun:
-            begin_search(self._main.room, self._depth, *self._window)
+            begin_search(self._main.space, self._depth, *self._window)
             self._is_begun = True
         nodes, end, stop = NEVER, NEVER, Stop()  # whatever the limits, there is an answer
         if self.has_answer:
@@ -181,36 +181,36 @@ class NegaScoutRun(SearchRun):
         if self._prover.is_over:
             return False
         if self.limits.max_nodes is not None:
-            return self._prover.nodes <= PROOF_SHARE * self.nodes
-        return self._prover.spent_ns <= PROOF_SHARE * (time.monotonic_ns() - self.budget.began_ns)
+            return self._prover.nodes <= VCT_SHARE * self.nodes
+        return self._prover.spent_ns <= VCT_SHARE * (time.monotonic_ns() - self.budget.began_ns)
 
     def _run(self, worker: Worker, nodes: int, end: int, stop: Stop) -> int:
-        limit = Limit(np.int64(nodes), np.int64(end), stop.flag)
-        return int(think(worker.board, worker.chase, worker.room, self._table, self._taste, self._colour, limit))
+        limit = NegaScoutLimit(np.int64(nodes), np.int64(end), stop.flag)
+        return int(search_slice(worker.board, worker.vcf, worker.space, self._table, self._taste, self._colour, limit))
 
     def _finish_line(self) -> None:
         """A line is searched to its depth: widen its window if need be, then go on with the next line or depth."""
-        value, (low, high) = int(self._main.room.state[VALUE]), self._window
+        value, (low, high) = int(self._main.space.state[VALUE]), self._window
         if (value <= low and low > -SURE) or (value >= high and high < SURE):
             self._window = (-SURE, high) if value <= low else (low, SURE)
             return
-        move = int(self._main.room.frame[BEST_MOVE])
+        move = int(self._main.space.frame[BEST_MOVE])
         self._window = (-SURE, SURE)
-        is_another = move != 0 and not self._main.room.barred[move]
+        is_another = move != 0 and not self._main.space.barred[move]
         if is_another:
             self._fresh.append((move, value, self._depth))
-            self._main.room.barred[move] = 1
+            self._main.space.barred[move] = 1
         if is_another and len(self._fresh) < self.limits.max_lines:
             return
         self._found, self._fresh = sorted(self._fresh, key=lambda line: -line[1]), []
-        self._main.room.barred.fill(0)
+        self._main.space.barred.fill(0)
         best = self._found[0][1]
         if abs(best) > DECIDED or self._depth >= min(DEEPEST, int(self._main.board.state[FREE])):
             self._is_finished = True
             return
         self._depth += 1
         if self._depth > 4 and self.limits.max_lines == 1:
-            self._window = (max(-SURE, best - WINDOW), min(SURE, best + WINDOW))
+            self._window = (max(-SURE, best - ASPIRATION_WINDOW), min(SURE, best + ASPIRATION_WINDOW))
 
     def close(self) -> None:
         """Stop the helpers."""
@@ -234,7 +234,7 @@ class NegaScoutRun(SearchRun):
     def _deepen(self, worker: Worker, depth: int, stop: Stop) -> None:
         """What a helper does: fill the table."""
         while depth <= DEEPEST and not stop.is_set():
-            begin_search(worker.room, depth, -SURE, SURE)
+            begin_search(worker.space, depth, -SURE, SURE)
             if self._run(worker, NEVER, self.deadline_ns, stop) != FINISHED:
                 return
             depth += 1
@@ -265,14 +265,14 @@ class NegaScoutRun(SearchRun):
     def _known(self) -> list[tuple[int, int, int]]:
         """Move, value and depth of each line: those of this depth before those of the last."""
         known = list(self._fresh)
-        room = self._main.room
-        if self._is_begun and not self._fresh and room.state[ROOT_MOVES] and room.frame[BEST_MOVE]:
-            value = int(room.frame[BEST])
+        space = self._main.space
+        if self._is_begun and not self._fresh and space.state[ROOT_MOVES] and space.frame[BEST_MOVE]:
+            value = int(space.frame[BEST])
             low, high = self._window
-            is_whole = room.frame[NEXT] >= room.frame[END]
+            is_whole = space.frame[NEXT] >= space.frame[END]
             is_news = value > -WON or is_whole or not self._found  # the first to fail is not the best
             if is_news and (value > low or low == -SURE):
-                known.append((int(room.frame[BEST_MOVE]), min(value, high), self._depth))
+                known.append((int(space.frame[BEST_MOVE]), min(value, high), self._depth))
         moves = {move for move, _, _ in known}
         known += [found for found in self._found if found[0] not in moves]
         return known
@@ -291,9 +291,9 @@ class Prover:
     """Looks for a win by threats, a little at a time."""
 
     def __init__(self, owner: NegaScoutSearcher, position: Position, colour: int, *, forget: bool) -> None:
-        self._proof, self._colour = owner.proof, colour
+        self._vct, self._colour = owner.vct, colour
         if forget:
-            for array in self._proof:
+            for array in self._vct:
                 array.fill(0)
         self._board = board_of(position, owner.rules.rule)
         self._is_new, self.is_over = True, False
@@ -303,7 +303,7 @@ class Prover:
     def work(self, nodes: int) -> None:
         """Go on for so many nodes."""
         began = time.monotonic_ns()
-        found, point, used = go_on_proving(self._board, self._proof, self._colour, nodes, self._is_new)
+        found, point, used = continue_vct(self._board, self._vct, self._colour, nodes, self._is_new)
         self._is_new = False
         self.nodes += used
         self.is_over = found != 0

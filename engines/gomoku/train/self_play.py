@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from plyd.engines.gomoku.board.board import NOBODY, X
-from plyd.engines.gomoku.mcts.growing import Tree, taste_of
 from plyd.engines.gomoku.mcts.inference import Evaluates, load_network
 from plyd.engines.gomoku.mcts.nodes import LOSS, OPEN, WIN
+from plyd.engines.gomoku.mcts.search_tree import SearchTree, params_of
 from plyd.engines.gomoku.train.replay import TrainingGame, as_line
 
 NETWORKS_KEPT = 3
@@ -47,7 +47,7 @@ def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[Tr
     """A game of a network against itself, and its number of simulations."""
     rng = np.random.default_rng(seed)
     size = int(rng.choice(style.sizes))
-    tree = Tree(evaluate, size, taste=taste_of())
+    tree = SearchTree(evaluate, size, params=params_of())
     moves = opening(tree, rng, int(rng.integers(0, style.opening_plies + 1)))
     game = TrainingGame(size, np.zeros(0, np.int16), 0, len(moves))
     simulations = 0
@@ -77,16 +77,16 @@ def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[Tr
     return game, simulations
 
 
-def opening(tree: Tree, rng: np.random.Generator, plies: int) -> list[int]:
+def opening(tree: SearchTree, rng: np.random.Generator, plies: int) -> list[int]:
     """Random moves that the network finds even, played on the tree."""
     best: tuple[float, list[int]] = (2.0, [])
     for _ in range(OPENING_TRIES):
         moves = random_moves(tree.size, rng, plies)
         set_position(tree, moves)
         tree.simulate(1)
-        worth = 1.0 if tree.root["status"] != OPEN else abs(float(tree.root["total"]))
-        best = min(best, (worth, moves))
-        if worth < EVEN:
+        value = 1.0 if tree.root["status"] != OPEN else abs(float(tree.root["total"]))
+        best = min(best, (value, moves))
+        if value < EVEN:
             break
     set_position(tree, best[1])
     return list(best[1])
@@ -108,7 +108,7 @@ def random_moves(size: int, rng: np.random.Generator, plies: int) -> list[int]:
     return moves
 
 
-def set_position(tree: Tree, moves: list[int]) -> None:
+def set_position(tree: SearchTree, moves: list[int]) -> None:
     """Sets a tree to the position after some moves."""
     cells = np.zeros((tree.size, tree.size), np.uint8)
     for ply, cell in enumerate(moves):
@@ -119,7 +119,7 @@ def set_position(tree: Tree, moves: list[int]) -> None:
 def match(evaluators: tuple[Evaluates, Evaluates], size: int, simulations: int, seed: int) -> list[int]:
     """Two games from one opening, with colours swapped: the results for the first network."""
     rng = np.random.default_rng(seed)
-    trees = [Tree(evaluate, size) for evaluate in evaluators]
+    trees = [SearchTree(evaluate, size) for evaluate in evaluators]
     start = opening(trees[0], rng, 2 + int(rng.integers(0, 4)))
     results = []
     for first in (0, 1):

@@ -10,14 +10,14 @@ from plyd.engines.tiles.batch.lines import LETTER_B
 from plyd.engines.tiles.bitboard import slides_of, with_tile
 from plyd.engines.tiles.ntuple.moves import best_slide
 from plyd.engines.tiles.ntuple.network import network_of, value
-from plyd.engines.tiles.search.expectimax import Brain
+from plyd.engines.tiles.search.expectimax import TileModel
 
 
 @njit(cache=True, nogil=True)
 def values_of(
-    brain: Brain,
+    model: TileModel,
     empty: Any,
-    room: NDArray[np.uint64],
+    scratch: NDArray[np.uint64],
     letters: NDArray[np.uint8],
     cells: NDArray[np.uint8],
     values: NDArray[np.float64],
@@ -27,7 +27,7 @@ def values_of(
 
     Points to come are never negative, so what a network says below 0 is taken as 0.
     """
-    net, slides = network_of(brain.weights, brain.shape, room), slides_of(brain.rows)
+    net, slides = network_of(model.weights, model.shape, scratch), slides_of(model.rows)
     for i in range(letters.size):
         values[i], moves[i] = np.nan, -1
         if letters[i] != 0:

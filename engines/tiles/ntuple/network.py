@@ -37,7 +37,7 @@ class Shape(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A network where a kernel works with it, with room for one thread to find weights in; see `pointer_to`."""
+    """A network where a kernel works with it, with scratch for one thread to find weights in; see `pointer_to`."""
 
     weights: Any  # float32, or int16 for play
     step: np.float32  # what 1 stands for in the weights
@@ -74,12 +74,12 @@ class Steps(NamedTuple):
     step: np.float32
 
 
-def network_of(weights: NDArray[np.float32] | Steps, shape: Shape, room: NDArray[np.uint64]) -> Network:
-    """The network by address; `room` is from `room_for`, and no other thread uses it."""
+def network_of(weights: NDArray[np.float32] | Steps, shape: Shape, scratch: NDArray[np.uint64]) -> Network:
+    """The network by address; `scratch` is from `scratch_for`, and no other thread uses it."""
 
 
 @njit(cache=True, nogil=True)
-def _network_of(weights: NDArray[Any], step: np.float32, shape: Shape, room: NDArray[np.uint64]) -> Network:
+def _network_of(weights: NDArray[Any], step: np.float32, shape: Shape, scratch: NDArray[np.uint64]) -> Network:
     return Network(
         pointer_to(weights),
         step,
@@ -88,19 +88,19 @@ def _network_of(weights: NDArray[Any], step: np.float32, shape: Shape, room: NDA
         pointer_to(shape.offsets),
         shape.lifts.size,
         shape.base,
-        pointer_to(room),
-        pointer_to(room[2 * IMAGES :].view(np.uint32)),
+        pointer_to(scratch),
+        pointer_to(scratch[2 * IMAGES :].view(np.uint32)),
     )
 
 
 @overload(network_of)
-def _network_of_either(weights, shape, room):  # noqa: ANN001, ANN202, ARG001
+def _network_of_either(weights, shape, scratch):  # noqa: ANN001, ANN202, ARG001
     if isinstance(weights, types.Array):
-        return lambda weights, shape, room: _network_of(weights, np.float32(1), shape, room)
-    return lambda weights, shape, room: _network_of(weights.counts, weights.step, shape, room)
+        return lambda weights, shape, scratch: _network_of(weights, np.float32(1), shape, scratch)
+    return lambda weights, shape, scratch: _network_of(weights.counts, weights.step, shape, scratch)
 
 
-def room_for(shape: Shape) -> NDArray[np.uint64]:
+def scratch_for(shape: Shape) -> NDArray[np.uint64]:
     """Room for one thread to find weights in."""
     return np.zeros(2 * IMAGES + SLOTS * len(shape.lifts) * IMAGES // 2, np.uint64)
 

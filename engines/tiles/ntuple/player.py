@@ -11,7 +11,7 @@ from plyd.engines.core.engine import Model
 from plyd.engines.core.errors import BadModel
 from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.ntuple.network import Steps, shape_of
-from plyd.engines.tiles.search.expectimax import Brain
+from plyd.engines.tiles.search.expectimax import TileModel
 from plyd.models.errors import BadWeights
 from plyd.models.ntuple.packing import unpack
 from plyd.models.ntuple.patterns import patterns_of
@@ -23,8 +23,8 @@ class Player:
 
     game: TileGame
     variant: str
-    brain: Brain
-    model: Model
+    model: TileModel
+    info: Model
 
 
 def shipped(game: str, variant: str) -> Path:
@@ -58,5 +58,5 @@ def load_player(game: TileGame, variant: str, path: Path | None = None) -> Playe
         )
     shape = shape_of(patterns_of(network.network), game.bits, network.base)
     weights = Steps(network.counts, np.float32(network.step))
-    brain = Brain(weights, shape, game.rows(), game.spawns(variant))
-    return Player(game, variant, brain, Model(source.stem, network.sha256))
+    model = TileModel(weights, shape, game.rows(), game.spawns(variant))
+    return Player(game, variant, model, Model(source.stem, network.sha256))

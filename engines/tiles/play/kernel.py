@@ -12,11 +12,11 @@ from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide
 from plyd.engines.tiles.search.expectimax import (
     COMPLETED,
     MAX_DEPTH,
-    Brain,
-    How,
-    Limit,
-    Memory,
-    Search,
+    DepthPolicy,
+    ExpectimaxLimit,
+    ExpectimaxMemory,
+    SearchView,
+    TileModel,
     search_of,
     search_slides,
     worst_cell,
@@ -26,28 +26,30 @@ from plyd.engines.tiles.search.expectimax import (
 class Pace(NamedTuple):
     """How long to think about a move, to a fixed depth or as deep as so much time allows; and how long to play."""
 
-    how: How
+    policy: DepthPolicy
     move_ns: np.int64  # 0 for a fixed depth
     until: np.int64  # a game ends with a tile of this index; 0 for none
 
 
 @njit(cache=True, nogil=True)
-def chosen_slide(before: Any, pace: Pace, limit: Limit, search: Search, worths: NDArray[np.float64]) -> int:
+def chosen_slide(
+    before: Any, pace: Pace, limit: ExpectimaxLimit, search: SearchView, values: NDArray[np.float64]
+) -> int:
     """The slide to play, or -1."""
     best, _, _, _ = best_slide(before, search.slides, search.net)
-    if best < 0 or (pace.move_ns == 0 and pace.how.depth == 1):
+    if best < 0 or (pace.move_ns == 0 and pace.policy.depth == 1):
         return best
-    first, last, until = pace.how.depth, pace.how.depth, limit
+    first, last, until = pace.policy.depth, pace.policy.depth, limit
     if pace.move_ns > 0:
         first, last = 2, MAX_DEPTH
-        until = Limit(monotonic_ns() + pace.move_ns, limit.nodes, limit.flag)
+        until = ExpectimaxLimit(monotonic_ns() + pace.move_ns, limit.nodes, limit.flag)
     for depth in range(first, last + 1):
-        if search_slides(before, depth, until, search, worths) != COMPLETED:
+        if search_slides(before, depth, until, search, values) != COMPLETED:
             break
         best, most = -1, -np.inf
         for direction in range(4):
-            if worths[direction] > most:
-                best, most = direction, worths[direction]
+            if values[direction] > most:
+                best, most = direction, values[direction]
     return best
 
 
@@ -64,11 +66,11 @@ def nth_empty_cell(after: Any, n: int) -> int:
 
 @njit(cache=True, nogil=True)
 def play_game(
-    brain: Brain,
+    model: TileModel,
     pace: Pace,
     evil_drops: bool,
-    limit: Limit,
-    memory: Memory,
+    limit: ExpectimaxLimit,
+    memory: ExpectimaxMemory,
     empty: Any,
     seed: NDArray[np.uint64],
     actions: NDArray[np.int16],
@@ -77,13 +79,13 @@ def play_game(
     ends early if the limit's flag is raised, or if `actions` is full.
     """
     board, length, points, moves = empty, 0, 0, 0
-    worths = np.empty(4)
+    values = np.empty(4)
     while length + 2 <= actions.size and not is_raised(limit.flag):
         # Step 1. The environment drops a tile, two at the start.
-        search = search_of(brain, pace.how, memory)
+        search = search_of(model, pace.policy, memory)
         chance = random_word(seed)
-        is_rare = np.float64(chance & Word(0xFFFFFFFF)) < brain.spawns.rare_chance * 4294967296.0
-        index = brain.spawns.rare if is_rare else brain.spawns.common
+        is_rare = np.float64(chance & Word(0xFFFFFFFF)) < model.spawns.rare_chance * 4294967296.0
+        index = model.spawns.rare if is_rare else model.spawns.common
         if evil_drops and length > 1:
             cell = worst_cell(board, index, search)
         else:
@@ -97,7 +99,7 @@ def play_game(
 
         # Step 2. The player slides.
         memory.counts[1] += 1
-        best = chosen_slide(board, pace, limit, search, worths)
+        best = chosen_slide(board, pace, limit, search, values)
         if best < 0:
             break
         board, gained = slide(board, best, search.slides)

@@ -25,7 +25,7 @@ from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.games import tile_game
 from plyd.engines.tiles.ntuple.player import Player, load_player
 from plyd.engines.tiles.play.kernel import Pace, play_game
-from plyd.engines.tiles.search.expectimax import How, Limit, memory_for
+from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 
 LONGEST = 1 << 20  # actions of a game
 TABLE_ENTRIES = 1 << 16
@@ -50,9 +50,9 @@ class GameThread:
 
     def __init__(self, settings: GameSettings, flag: Any) -> None:
         entries = TABLE_ENTRIES if settings.move_seconds is None else 1 << 18
-        self.memory = memory_for(settings.player.brain.shape, entries)
+        self.memory = memory_for(settings.player.model.shape, entries)
         self.actions = np.zeros(LONGEST, np.int16)
-        self.limit = Limit(np.int64(NEVER), np.int64(NEVER), flag)
+        self.limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), flag)
         self._play(settings, 0, self.actions[:2])  # loads the kernels before a clock runs
 
     def play(self, settings: GameSettings, number: int) -> dict[str, Any]:
@@ -66,10 +66,10 @@ class GameThread:
     def _play(self, settings: GameSettings, number: int, actions: Any) -> Any:
         player = settings.player
         move_ns = 0 if settings.move_seconds is None else round(settings.move_seconds * 1e9)
-        how = How(np.int64(settings.depth), settings.evil, settings.move_seconds is not None)
+        policy = DepthPolicy(np.int64(settings.depth), settings.evil, settings.move_seconds is not None)
         return play_game(
-            player.brain,
-            Pace(how, np.int64(move_ns), np.int64(settings.until)),
+            player.model,
+            Pace(policy, np.int64(move_ns), np.int64(settings.until)),
             settings.evil,
             self.limit,
             self.memory,

@@ -36,7 +36,7 @@ from plyd.engines.tiles.bitboard import (
     with_tile,
 )
 from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, slide
-from plyd.engines.tiles.ntuple.network import Network, Shape, network_of, room_for, value
+from plyd.engines.tiles.ntuple.network import Network, Shape, network_of, scratch_for, value
 
 COMPLETED, OUT_OF_TIME, OUT_OF_NODES, TOLD_TO_STOP = 0, 1, 2, 3
 MAX_DEPTH = 24
@@ -46,7 +46,7 @@ WIDE = 7  # empty cells
 NO_BEFORE = 5  # a direction: the level has no before-state yet
 
 
-class Brain(NamedTuple):
+class TileModel(NamedTuple):
     """What a player knows: its network, the slides, the drops to expect."""
 
     weights: Any  # float32, or Steps
@@ -55,19 +55,19 @@ class Brain(NamedTuple):
     spawns: Spawns
 
 
-class Memory(NamedTuple):
+class ExpectimaxMemory(NamedTuple):
     """What one search works with. `keys` and `values` are the table, and stay from one search to the next."""
 
     keys: NDArray[np.uint64]  # (size,), size a power of two
     values: NDArray[np.float64]  # (size,)
     boards: NDArray[np.uint64]  # (2 * MAX_DEPTH, words): after-states of the stack, then before-states
-    numbers: NDArray[np.float64]  # (4, MAX_DEPTH): total, inner, best and points of each level; see Search
+    numbers: NDArray[np.float64]  # (4, MAX_DEPTH): total, inner, best and points of each level; see SearchView
     whole: NDArray[np.int64]  # (4, MAX_DEPTH): free, tile, direction and left of each level
-    room: NDArray[np.uint64]  # see network.room_for
+    scratch: NDArray[np.uint64]  # see network.scratch_for
     counts: NDArray[np.int64]  # (2,): before-states searched; searches begun
 
 
-class How(NamedTuple):
+class DepthPolicy(NamedTuple):
     """How to search."""
 
     depth: np.int64
@@ -75,7 +75,7 @@ class How(NamedTuple):
     adaptive: bool
 
 
-class Limit(NamedTuple):
+class ExpectimaxLimit(NamedTuple):
     """When to stop; whatever comes first."""
 
     deadline_ns: np.int64
@@ -83,7 +83,7 @@ class Limit(NamedTuple):
     flag: NDArray[np.uint8]
 
 
-class Search(NamedTuple):
+class SearchView(NamedTuple):
     """A search where the kernel works with it; see `pointer_to`."""
 
     net: Network
@@ -108,17 +108,17 @@ class Search(NamedTuple):
     salt: Word  # tells this search's entries in the table from those of searches before it, which have the same slots
 
 
-def memory_for(shape: Shape, entries: int) -> Memory:
+def memory_for(shape: Shape, entries: int) -> ExpectimaxMemory:
     """Memory for searches, with a table of so many entries, a power of two."""
     assert entries & (entries - 1) == 0
     words = shape.masks.shape[1]
-    return Memory(
+    return ExpectimaxMemory(
         np.zeros(entries, np.uint64),
         np.zeros(entries, np.float64),
         np.zeros((2 * MAX_DEPTH, words), np.uint64),
         np.zeros((4, MAX_DEPTH)),
         np.zeros((4, MAX_DEPTH), np.int64),
-        room_for(shape),
+        scratch_for(shape),
         np.zeros(2, np.int64),
     )
 
@@ -132,14 +132,14 @@ def mixed(x: Word) -> Word:
 
 
 @njit(cache=True, nogil=True)
-def search_of(brain: Brain, how: How, memory: Memory) -> Search:
+def search_of(model: TileModel, policy: DepthPolicy, memory: ExpectimaxMemory) -> SearchView:
     """The search by address."""
-    return Search(
-        network_of(brain.weights, brain.shape, memory.room),
-        slides_of(brain.rows),
-        brain.spawns,
-        how.evil,
-        how.adaptive,
+    return SearchView(
+        network_of(model.weights, model.shape, memory.scratch),
+        slides_of(model.rows),
+        model.spawns,
+        policy.evil,
+        policy.adaptive,
         pointer_to(memory.keys),
         pointer_to(memory.values),
         Word(memory.keys.size - 1),
@@ -154,7 +154,7 @@ def search_of(brain: Brain, how: How, memory: Memory) -> Search:
         pointer_to(memory.whole[2]),
         pointer_to(memory.whole[3]),
         pointer_to(memory.counts),
-        mixed(Word(2 * memory.counts[1] + (1 if how.adaptive else 0))),
+        mixed(Word(2 * memory.counts[1] + (1 if policy.adaptive else 0))),
     )
 
 
@@ -170,7 +170,7 @@ def _key_of(board, depth):  # noqa: ANN001, ANN202, ARG001
 
 
 @njit(cache=True, nogil=True)
-def is_over(limit: Limit, search: Search) -> int:
+def is_over(limit: ExpectimaxLimit, search: SearchView) -> int:
     """Why to stop now, or COMPLETED; counts one more before-state."""
     count = search.counts[0]
     search.counts[0] = count + 1
@@ -185,7 +185,7 @@ def is_over(limit: Limit, search: Search) -> int:
 
 
 @njit(cache=True, nogil=True)
-def begin_tile(after: Any, level: int, tile: int, search: Search) -> None:
+def begin_tile(after: Any, level: int, tile: int, search: SearchView) -> None:
     """Makes a level ready for its first drop of a tile."""
     search.tile[level] = tile
     search.inner[level] = np.inf if search.evil else 0.0
@@ -194,7 +194,7 @@ def begin_tile(after: Any, level: int, tile: int, search: Search) -> None:
 
 
 @njit(cache=True, nogil=True)
-def next_drop(after: Any, level: int, search: Search) -> bool:
+def next_drop(after: Any, level: int, search: SearchView) -> bool:
     """Makes the next drop of this level's tile its before-state; False if there is no cell left."""
     free = Word(search.free[level])
     if free == Word(0):
@@ -217,7 +217,7 @@ def next_slide(before: Any, first: int, slides: Slides) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def last_layers(after: Any, limit: Limit, search: Search) -> tuple[float, int]:
+def last_layers(after: Any, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
     """V(after, 1), and why it was stopped."""
     total = 0.0
     cells = 0
@@ -239,7 +239,7 @@ def last_layers(after: Any, limit: Limit, search: Search) -> tuple[float, int]:
 
 
 @njit(cache=True, nogil=True)
-def value_of_after(root: Any, depth: int, limit: Limit, search: Search) -> tuple[float, int]:
+def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
     """V(root, depth), and why it was stopped."""
     if depth == 0:
         return np.float64(value(root, search.net)), COMPLETED
@@ -307,27 +307,31 @@ def value_of_after(root: Any, depth: int, limit: Limit, search: Search) -> tuple
 
 
 @njit(cache=True, nogil=True)
-def search_slides(before: Any, depth: int, limit: Limit, search: Search, worths: NDArray[np.float64]) -> int:
+def search_slides(
+    before: Any, depth: int, limit: ExpectimaxLimit, search: SearchView, values: NDArray[np.float64]
+) -> int:
     """Fills in the worth of each slide, NaN if it is not legal, searched to a depth; why it was stopped."""
     for direction in range(4):
         after, points = slide(before, direction, search.slides)
-        worths[direction] = np.nan
+        values[direction] = np.nan
         if after != before:
             result, status = value_of_after(after, depth - 1, limit, search)
             if status != COMPLETED:
                 return status
-            worths[direction] = points + result
+            values[direction] = points + result
     return COMPLETED
 
 
 @njit(cache=True, nogil=True)
-def search_drops(after: Any, depth: int, limit: Limit, search: Search, worths: NDArray[np.float64]) -> int:
-    """Fills in what each drop leaves the player, `worths[tile, cell]`, NaN on full cells; why it was stopped."""
+def search_drops(
+    after: Any, depth: int, limit: ExpectimaxLimit, search: SearchView, values: NDArray[np.float64]
+) -> int:
+    """Fills in what each drop leaves the player, `values[tile, cell]`, NaN on full cells; why it was stopped."""
     slides = np.empty(4)
     for tile in range(2):
         index = search.spawns.common if tile == COMMON else search.spawns.rare
         for cell in range(16):
-            worths[tile, cell] = np.nan
+            values[tile, cell] = np.nan
             if cell_at(after, cell) == 0:
                 before = with_tile(after, cell, index)
                 status = search_slides(before, depth, limit, search, slides)
@@ -337,12 +341,12 @@ def search_drops(after: Any, depth: int, limit: Limit, search: Search, worths: N
                 for direction in range(4):
                     if slides[direction] > best:
                         best = slides[direction]
-                worths[tile, cell] = best if best > -np.inf else 0.0
+                values[tile, cell] = best if best > -np.inf else 0.0
     return COMPLETED
 
 
 @njit(cache=True, nogil=True)
-def worst_cell(after: Any, index: Word, search: Search) -> int:
+def worst_cell(after: Any, index: Word, search: SearchView) -> int:
     """The empty cell where a tile hurts the player most: the least over cells of the most over slides."""
     worst, least = -1, np.inf
     for cell in range(16):
@@ -354,7 +358,7 @@ def worst_cell(after: Any, index: Word, search: Search) -> int:
 
 
 @njit(cache=True, nogil=True)
-def follow(after: Any, plies: int, search: Search, actions: NDArray[np.int64]) -> int:
+def follow(after: Any, plies: int, search: SearchView, actions: NDArray[np.int64]) -> int:
     """Writes a line of play from an after-state, by opcode, and gives its length: the common tile where it hurts most,
     then the best slide, both at first sight, and so on.
     """
@@ -376,21 +380,33 @@ def follow(after: Any, plies: int, search: Search, actions: NDArray[np.int64]) -
 
 @njit(cache=True, nogil=True)
 def search_each_slide(
-    brain: Brain, how: How, before: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]
+    model: TileModel,
+    policy: DepthPolicy,
+    before: Any,
+    limit: ExpectimaxLimit,
+    memory: ExpectimaxMemory,
+    values: NDArray[np.float64],
 ) -> int:
-    """`search_slides` to `how.depth`, for callers outside of numba."""
-    return search_slides(before, how.depth, limit, search_of(brain, how, memory), worths)
+    """`search_slides` to `policy.depth`, for callers outside of numba."""
+    return search_slides(before, policy.depth, limit, search_of(model, policy, memory), values)
 
 
 @njit(cache=True, nogil=True)
 def search_each_drop(
-    brain: Brain, how: How, after: Any, limit: Limit, memory: Memory, worths: NDArray[np.float64]
+    model: TileModel,
+    policy: DepthPolicy,
+    after: Any,
+    limit: ExpectimaxLimit,
+    memory: ExpectimaxMemory,
+    values: NDArray[np.float64],
 ) -> int:
-    """`search_drops` to `how.depth`, for callers outside of numba."""
-    return search_drops(after, how.depth, limit, search_of(brain, how, memory), worths)
+    """`search_drops` to `policy.depth`, for callers outside of numba."""
+    return search_drops(after, policy.depth, limit, search_of(model, policy, memory), values)
 
 
 @njit(cache=True, nogil=True)
-def likely_line(brain: Brain, how: How, after: Any, memory: Memory, actions: NDArray[np.int64]) -> int:
+def likely_line(
+    model: TileModel, policy: DepthPolicy, after: Any, memory: ExpectimaxMemory, actions: NDArray[np.int64]
+) -> int:
     """`follow` for as many plies as `actions` holds, for callers outside of numba."""
-    return follow(after, actions.size, search_of(brain, how, memory), actions)
+    return follow(after, actions.size, search_of(model, policy, memory), actions)

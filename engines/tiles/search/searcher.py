@@ -15,7 +15,7 @@ from plyd.engines.core.search_run import SearchRun, run
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.rulebook import SLIDES, Position
 from plyd.engines.tiles.search import expectimax
-from plyd.engines.tiles.search.expectimax import How, Limit, Memory, memory_for
+from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, ExpectimaxMemory, memory_for
 from plyd.engines.tiles.search.score import GAME_OVER, points
 
 ENTRY_BYTES = 16
@@ -43,7 +43,7 @@ OPTIONS = (
     ),
     memory_option(default=64, minimum=1, maximum=4096),
 )
-UNLIMITED = Limit(np.int64(NEVER), np.int64(NEVER), np.zeros(1, np.uint8))
+UNLIMITED = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), np.zeros(1, np.uint8))
 REASONS = {
     expectimax.OUT_OF_TIME: StopReason.TIME,
     expectimax.OUT_OF_NODES: StopReason.NODES,
@@ -52,7 +52,7 @@ REASONS = {
 
 
 class TileSearcher:
-    """Searches positions of one variant; the table it keeps between searches is only room, not knowledge."""
+    """Searches positions of one variant; the table it keeps between searches is only space, not knowledge."""
 
     def __init__(self, player: Player, options: Mapping[str, OptionValue], megabytes: int) -> None:
         self.player = player
@@ -65,8 +65,8 @@ class TileSearcher:
             raise BadOption(f"option tile is {self.tile}; allowed is 0, or what {player.variant} drops: {allowed}")
         self.adaptive = bool(options["adaptive"])
         self._most_entries = megabytes * (1 << 20) // ENTRY_BYTES
-        self._reserved: Memory | None = None
-        self.memory: Memory | None = None  # the part of it that the last search used
+        self._reserved: ExpectimaxMemory | None = None
+        self.memory: ExpectimaxMemory | None = None  # the part of it that the last search used
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report for each depth completed, then the final one."""
@@ -75,7 +75,7 @@ class TileSearcher:
         else:
             yield from run(partial(TileRun, self, position, limits, stop))
 
-    def memory_for(self, limits: Limits, seconds: float | None) -> Memory:
+    def memory_for(self, limits: Limits, seconds: float | None) -> ExpectimaxMemory:
         """Memory with a table as large as a search within these limits needs, or as the memory granted allows.
 
         The address space of the table is reserved once; how much of it is used follows the limits.
@@ -83,7 +83,7 @@ class TileSearcher:
         wanted = min(upper(limits.max_nodes), NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND))
         entries = power_of_two(min(max(wanted, FEWEST_ENTRIES), self._most_entries))
         if self._reserved is None:
-            self._reserved = memory_for(self.player.brain.shape, power_of_two(self._most_entries))
+            self._reserved = memory_for(self.player.model.shape, power_of_two(self._most_entries))
         keys, values = self._reserved.keys, self._reserved.values
         if self.memory is None or self.memory.keys.size < entries:
             self.memory = self._reserved._replace(keys=keys[:entries], values=values[:entries])
@@ -99,7 +99,7 @@ class TileRun(SearchRun):
         self._player, self._rules = owner.player, owner.rules
         self._memory = owner.memory_for(limits, self.budget.seconds)
         self._memory.counts[0], self._memory.counts[1] = 0, self._memory.counts[1] + 1
-        self._until = Limit(np.int64(self.deadline_ns), np.int64(self.max_nodes), stop.flag)
+        self._until = ExpectimaxLimit(np.int64(self.deadline_ns), np.int64(self.max_nodes), stop.flag)
         self._adaptive = owner.adaptive and limits.max_depth is None
         self._depth = 0  # completed
         self._best = Report(points(0.0, exact=False))
@@ -133,14 +133,14 @@ class TileRun(SearchRun):
 
     def step(self) -> None:
         """Search one slide deeper; the first depth is completed whatever the limits."""
-        how = How(np.int64(self._depth + 1), self._owner.evil, self._adaptive)
-        values, status = self._values(self._position, how, self._until if self.has_answer else UNLIMITED)
+        policy = DepthPolicy(np.int64(self._depth + 1), self._owner.evil, self._adaptive)
+        values, status = self._values(self._position, policy, self._until if self.has_answer else UNLIMITED)
         if status != expectimax.COMPLETED:
             self._reason = REASONS[status]
             return
         self._depth += 1
         self._best = replace(
-            self._ranked(values, how), nodes=self.nodes, depth=self._depth, seconds=self.budget.elapsed_seconds
+            self._ranked(values, policy), nodes=self.nodes, depth=self._depth, seconds=self.budget.elapsed_seconds
         )
         self._has_news = True
 
@@ -150,18 +150,18 @@ class TileRun(SearchRun):
             return self._best
         return replace(self._best, nodes=self.nodes, seconds=self.budget.elapsed_seconds, stop_reason=reason)
 
-    def _values(self, position: Position, how: How, limit: Limit) -> tuple[dict[str, float], int]:
+    def _values(self, position: Position, policy: DepthPolicy, limit: ExpectimaxLimit) -> tuple[dict[str, float], int]:
         """What each move leaves the player to expect, its points included; and why the search was stopped."""
         if not any(position.cells):  # after the first drop comes another one, then the player
-            return self._first_drops(position, how, limit)
+            return self._first_drops(position, policy, limit)
         board = self._player.game.board(position.cells)
-        model = self._player.brain
+        model = self._player.model
         if position.before:
             slides = np.empty(4)
-            status = expectimax.search_each_slide(model, how, board, limit, self._memory, slides)
+            status = expectimax.search_each_slide(model, policy, board, limit, self._memory, slides)
             return {name: float(w) for name, w in zip(SLIDES, slides, strict=True) if not np.isnan(w)}, status
         drops = np.empty((2, 16))
-        status = expectimax.search_each_drop(model, how, board, limit, self._memory, drops)
+        status = expectimax.search_each_drop(model, policy, board, limit, self._memory, drops)
         return {
             f"{index}@{cell}": float(drops[tile, cell])
             for tile, index in enumerate(self._rules.spawns)
@@ -169,18 +169,20 @@ class TileRun(SearchRun):
             if position.cells[cell] == 0
         }, status
 
-    def _first_drops(self, position: Position, how: How, limit: Limit) -> tuple[dict[str, float], int]:
+    def _first_drops(
+        self, position: Position, policy: DepthPolicy, limit: ExpectimaxLimit
+    ) -> tuple[dict[str, float], int]:
         values, status = {}, expectimax.COMPLETED
         for move in self._rules.legal_moves(position):
             one_tile = self._rules.play(position, move.text).position
-            after_it, status = self._values(one_tile, how, limit)
+            after_it, status = self._values(one_tile, policy, limit)
             if status != expectimax.COMPLETED:
                 break
             odds = {second.text: second.probability or 0.0 for second in self._rules.legal_moves(one_tile)}
             values[move.text] = sum(odds[text] * value for text, value in after_it.items())
         return values, status
 
-    def _ranked(self, values: dict[str, float], how: How) -> Report:
+    def _ranked(self, values: dict[str, float], policy: DepthPolicy) -> Report:
         """The report on the position, whose moves have these values: best slide, worst drop or likeliest drop first."""
         position, evil, tile = self._position, self._owner.evil, self._owner.tile
         odds = {move.text: move.probability for move in self._rules.legal_moves(position)}
@@ -200,23 +202,23 @@ class TileRun(SearchRun):
             move, value = None, sum((odds[m] or 0.0) * each for m, each in values.items())
         lines = tuple(
             Line(
-                (text, *self._follow(text, how)),
+                (text, *self._follow(text, policy)),
                 points(values[text], exact=False),
-                depth=int(how.depth),
+                depth=int(policy.depth),
                 probability=odds[text] if not evil else None,
             )
             for text in order[: self.limits.max_lines]
         )
         return Report(points(value, exact=False), move, lines)
 
-    def _follow(self, move: str, how: How) -> list[str]:
+    def _follow(self, move: str, policy: DepthPolicy) -> list[str]:
         """How play may go on after a slide, no further than was searched; nothing after a drop."""
-        if not self._position.before or how.depth == 1:
+        if not self._position.before or policy.depth == 1:
             return []
         after = self._rules.play(self._position, move).position
-        actions: NDArray[np.int64] = np.zeros(min(LONGEST_LINE, 2 * int(how.depth) - 1), np.int64)
+        actions: NDArray[np.int64] = np.zeros(min(LONGEST_LINE, 2 * int(policy.depth) - 1), np.int64)
         board = self._player.game.board(after.cells)
-        length = expectimax.likely_line(self._player.brain, how, board, self._memory, actions)
+        length = expectimax.likely_line(self._player.model, policy, board, self._memory, actions)
         return [SLIDES[a] if a < 4 else f"{a >> 4}@{a & 15}" for a in actions[:length].tolist()]
 
 

@@ -62,7 +62,7 @@ class Desk(NamedTuple):
     path: NDArray[np.uint64]  # (moves, words): after-states, or before-states in the lab's way
     points: NDArray[np.float32]  # (moves,): of the slide to the after-state, or from the before-state
     seed: NDArray[np.uint64]  # (1,): state of the random numbers
-    room: NDArray[np.uint64]  # see network.room_for
+    scratch: NDArray[np.uint64]  # see network.scratch_for
 
 
 class Game(NamedTuple):
@@ -219,7 +219,7 @@ def train(
     """Plays games and learns from each. Fills `results` (games, 3) with points, moves and largest index of each game;
     gives all moves, those of restarted games included.
     """
-    net, game, sums_at = network_of(weights, shape, desk.room), game_of(desk, rows, spawns), pointer_to(sums)
+    net, game, sums_at = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns), pointer_to(sums)
     all_moves = 0
     for i in range(games):
         board = drop(drop(empty, spawns, game.seed), spawns, game.seed)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.training_run import LogLine
 from plyd.engines.tiles.game import TileGame
-from plyd.engines.tiles.ntuple.network import Shape, room_for, shape_of
+from plyd.engines.tiles.ntuple.network import Shape, scratch_for, shape_of
 from plyd.engines.tiles.train import curve
 from plyd.engines.tiles.train.learn import Desk, Method, train
 from plyd.models.errors import BadWeights
@@ -198,7 +198,7 @@ class TileTrainer:
         """Thread k: plays games and learns from them until the block is full."""
         method, rows, spawns = self.plan.kernel_method(self.game), self.game.rows(), self.game.spawns(self.plan.variant)
         path, points = np.zeros((LONGEST_GAME, self.game.words), np.uint64), np.zeros(LONGEST_GAME, np.float32)
-        desk = Desk(path, points, self.seeds[k], room_for(self.shape))
+        desk = Desk(path, points, self.seeds[k], scratch_for(self.shape))
         results = np.zeros((BATCH, 3), np.int64)
         while not stop.is_set():
             with self._lock:

@@ -418,7 +418,9 @@ def nodes_of(graph):
 def edges_of(graph, node):
     """A node's edges without where they lead: one that is given up keeps all else."""
     edges = graph.edges[node, : graph.nodes["degree"][node]]
-    return [tuple(edge[name].item() for name in ("column", "visits", "worth", "prior", "fate")) for edge in edges]
+    return [
+        tuple(edge[name].item() for name in ("column", "visits", "value", "prior", "proven_result")) for edge in edges
+    ]
 
 
 def assert_sound(graph):
@@ -469,7 +471,7 @@ def test_a_search_leaves_a_sound_graph_without_walks_under_way():
     graph, root, _ = grown_graph()
     assert root != NONE
     assert_sound(graph)
-    assert not graph.edges["pending"][in_use(graph)].any()
+    assert not graph.edges["virtual_loss"][in_use(graph)].any()
 
 
 @pytest.mark.parametrize("most", [2, 10, 100, 3000])

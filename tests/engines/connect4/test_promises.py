@@ -8,7 +8,7 @@ import pytest
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.graph import searcher as search_module
-from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, taste_for
+from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, params_for
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.solver.alpha_beta import table_for
 from plyd.engines.connect4.solver.solver import Solver
@@ -70,7 +70,7 @@ def test_a_four_that_can_be_made_comes_before_a_win_that_takes_longer(solver):
 @pytest.mark.parametrize("text", ["7x6", "16x16"])
 def test_how_often_a_search_reports_changes_nothing_that_it_finds(text, monkeypatch):
     found = []
-    monkeypatch.setattr(search_module, "WALKS", 5)
+    monkeypatch.setattr(search_module, "ROUND_SIMULATIONS", 5)
     for pause in (NEVER, 0):
         monkeypatch.setattr(search_run, "REPORT_NS", pause)
         last = last_of(searcher_of(solver=False), text, max_nodes=400, max_lines=16)
@@ -81,7 +81,7 @@ def test_how_often_a_search_reports_changes_nothing_that_it_finds(text, monkeypa
 def test_distances_are_still_right_when_nodes_were_given_up_on_the_way(monkeypatch):
     monkeypatch.setattr(search_module, "nodes_within", lambda megabytes, columns: 120)
     monkeypatch.setattr(search_module, "FEWEST_NODES", 100)
-    monkeypatch.setattr(search_module, "WALKS", 50)
+    monkeypatch.setattr(search_module, "ROUND_SIMULATIONS", 50)
     for start in SMALL[:2]:
         for position in random_positions(start, 12, (10, 11, 12), seed=10):
             moves = truth(start, position)[1]
@@ -147,7 +147,7 @@ def test_plain_uct_counts_a_draw_as_half_a_win():
 
 
 def solver_for(position):
-    return Solver(position, board_array(position), taste_for(position, 1.0).lines, table_for(1 << 14))
+    return Solver(position, board_array(position), params_for(position, 1.0).lines, table_for(1 << 14))
 
 
 def finish(solver):
@@ -189,7 +189,7 @@ from plyd.engines.connect4.graph import kernel as graph, memory
 from plyd.engines.connect4.solver import alpha_beta
 from plyd.engines.connect4.uct import kernel as uct
 registry.load("connect4").warm_up()
-kernels = (graph.enter, graph.think, memory.recycle, alpha_beta.work, uct.grow)
+kernels = (graph.enter, graph.search_slice, memory.recycle, alpha_beta.work, uct.grow)
 print(*(len(kernel.signatures) for kernel in kernels))
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher

@@ -9,7 +9,7 @@ import pytest
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.engine import Connect4
-from plyd.engines.connect4.graph.searcher import OPTIONS, taste_for
+from plyd.engines.connect4.graph.searcher import OPTIONS, params_for
 from plyd.engines.connect4.rules import RULES, STONES, landing, lines_of, mover
 from plyd.engines.connect4.solver.alpha_beta import table_for
 from plyd.engines.connect4.solver.solver import Solver
@@ -200,7 +200,7 @@ def test_the_empty_board_of_4x4_is_a_draw_and_so_is_5x4():
 
 
 def solver_of(position):
-    return Solver(position, board_array(position), taste_for(position, 1.0).lines, table_for(1 << 12))
+    return Solver(position, board_array(position), params_for(position, 1.0).lines, table_for(1 << 12))
 
 
 @pytest.mark.parametrize("start", SMALL)

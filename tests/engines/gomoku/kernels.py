@@ -13,12 +13,12 @@ from plyd.engines.gomoku.board.threats import (
     PLIES,
     answer_to,
     begin,
-    chase_fours,
-    chase_view,
-    leave,
-    leave_proof,
+    leave_vcf,
+    leave_vct,
     list_answers,
-    proof_view,
+    search_vcf,
+    vcf_view,
+    vct_view,
 )
 
 COLOURS = {"x": X, "o": O}
@@ -38,22 +38,22 @@ def take_stone(board, point):
 
 
 @njit(cache=True)
-def chase_on(board, chase, attacker, nodes, is_new):
-    """A slice of a chase of fours: what it found. The board is left as the chase has it."""
-    v, c = view(board), chase_view(chase)
+def chase_on(board, vcf, attacker, nodes, is_new):
+    """A slice of a VCF: what it found. The board is left as the VCF has it."""
+    v, c = view(board), vcf_view(vcf)
     if is_new:
         begin(c)
-    return chase_fours(v, c, attacker, nodes)
+    return search_vcf(v, c, attacker, nodes)
 
 
 @njit(cache=True)
-def leave_chase(board, chase):
-    leave(view(board), chase_view(chase))
+def leave_chase(board, vcf):
+    leave_vcf(view(board), vcf_view(vcf))
 
 
 @njit(cache=True)
 def leave_proving(board, proof):
-    leave_proof(view(board), proof_view(proof))
+    leave_vct(view(board), vct_view(proof))
 
 
 @njit(cache=True)
@@ -121,10 +121,10 @@ def points(numbers):
     return [place_of(int(number)) for number in numbers]
 
 
-def chase_whole(board, chase, colour, nodes=1 << 40):
-    """What a chase of so many nodes finds, the line it found, its length and its nodes; the board is as before."""
-    found = chase_on(board, chase, colour, nodes, True)
-    plies = int(chase.state[PLIES])
-    line = points(chase.line[:plies])
-    leave_chase(board, chase)
-    return found, line, plies, int(chase.state[NODES])
+def vcf_whole(board, vcf, colour, nodes=1 << 40):
+    """What a VCF of so many nodes finds, the line it found, its length and its nodes; the board is as before."""
+    found = chase_on(board, vcf, colour, nodes, True)
+    plies = int(vcf.state[PLIES])
+    line = points(vcf.line[:plies])
+    leave_chase(board, vcf)
+    return found, line, plies, int(vcf.state[NODES])

@@ -201,7 +201,7 @@ class SlowThreats:
 
 
 class SlowSearch:
-    """Plain minimax by the rules of negascout.py, no chase of fours. `guess` values a quiet position.
+    """Plain minimax by the rules of negascout.py, no VCF. `guess` values a quiet position.
 
     Where moves that no threat asks for all lose for certain, there is some `doubt`: others were left out.
     """

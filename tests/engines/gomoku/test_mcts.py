@@ -12,8 +12,6 @@ from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits, Proven, Result, StopReason, WinProbability
 from plyd.engines.gomoku.board.board import O, X
-from plyd.engines.gomoku.mcts.growing import CURIOSITY as C_PUCT
-from plyd.engines.gomoku.mcts.growing import Tree, taste_of
 from plyd.engines.gomoku.mcts.nodes import (
     DRAW,
     IS_EXPANDED,
@@ -23,10 +21,12 @@ from plyd.engines.gomoku.mcts.nodes import (
     NODE,
     OPEN,
     WIN,
-    back_up,
+    backpropagate,
     order,
     transplant,
 )
+from plyd.engines.gomoku.mcts.search_tree import C_PUCT as C_PUCT
+from plyd.engines.gomoku.mcts.search_tree import SearchTree, params_of
 from plyd.engines.gomoku.mcts.searcher import MctsSearcher, cells_of
 from plyd.engines.gomoku.mcts.tree import choose
 from plyd.engines.gomoku.rules import FREESTYLE, STANDARD
@@ -49,7 +49,7 @@ class Toy:
 
 def tree_at(text, network=None, rules=FREESTYLE, **settings):
     position = rules.parse(text)
-    tree = Tree(network or Toy(), position.size, rule=rules.rule, **settings)
+    tree = SearchTree(network or Toy(), position.size, rule=rules.rule, **settings)
     tree.begin(cells_of(position), X if position.mover == "x" else O)
     return tree
 
@@ -86,52 +86,52 @@ def test_the_child_with_the_largest_sum_of_worth_and_curiosity_is_walked():
     nodes = family(a, b, {"prior": 0.1}, visits=4, total=-0.8)
     push = 1.2 * (1 + 0.25 * log(1 + 4 / 500)) * sqrt(4)
     assert push == pytest.approx(2.4048, abs=1e-4)
-    assert choose(nodes, 0, taste_of(1.2)) == 2
+    assert choose(nodes, 0, params_of(1.2)) == 2
     nodes[2]["total"] = 0.65  # 0.65 + 0.2405 = 0.8905, just less than a's 0.9008
-    assert choose(nodes, 0, taste_of(1.2)) == 1
+    assert choose(nodes, 0, params_of(1.2)) == 1
     nodes[3]["prior"] = 0.4  # 0.2 - 0.2092 + 0.9619 = 0.9528, just more than a's
-    assert choose(nodes, 0, taste_of(1.2)) == 3
+    assert choose(nodes, 0, params_of(1.2)) == 3
 
 
 def test_a_walk_under_way_counts_as_lost():
     # a: (1.6 - 1) / 3 + 2.4 * 0.4 / 4; without the walk under way 0.8 + 2.4 * 0.4 / 3
     a, b = {"total": 1.6, "visits": 2, "prior": 0.4}, {"total": 0.5, "visits": 1, "prior": 0.3}
-    assert choose(family(a, b, visits=4), 0, taste_of(1.2)) == 1
-    assert choose(family(a | {"pending": 1}, b, visits=4, pending=1), 0, taste_of(1.2)) == 2
+    assert choose(family(a, b, visits=4), 0, params_of(1.2)) == 1
+    assert choose(family(a | {"virtual_loss": 1}, b, visits=4, virtual_loss=1), 0, params_of(1.2)) == 2
 
 
 def test_what_is_certain_is_not_walked_again():
     lost = {"total": 0.9, "visits": 1, "prior": 0.9, "status": WIN}  # a win for the opponent, who is to move there
     drawn = {"total": 0.9, "visits": 1, "prior": 0.05, "status": DRAW}
     bad = {"total": -0.5, "visits": 1, "prior": 0.05}
-    assert choose(family(lost, drawn, bad, visits=4), 0, taste_of(1.2)) == 3
-    assert choose(family(lost, drawn, visits=4), 0, taste_of(1.2)) == NO_CHILD
+    assert choose(family(lost, drawn, bad, visits=4), 0, params_of(1.2)) == 3
+    assert choose(family(lost, drawn, visits=4), 0, params_of(1.2)) == NO_CHILD
 
 
 def test_values_change_sign_from_ply_to_ply():
     nodes = np.zeros(3, NODE)
     for i in (0, 1):
         nodes[i]["first"], nodes[i]["count"], nodes[i]["flags"] = i + 1, 1, IS_EXPANDED
-    nodes["pending"] = 1
-    back_up(nodes, np.arange(3, dtype=np.int32), 2, 0.6, 1)  # good for who is to move at the leaf
+    nodes["virtual_loss"] = 1
+    backpropagate(nodes, np.arange(3, dtype=np.int32), 2, 0.6, 1)  # good for who is to move at the leaf
     assert list(nodes["total"]) == pytest.approx([-0.6, 0.6, -0.6])  # each for who moved into the node
     assert list(nodes["visits"]) == [1, 1, 1]
-    assert list(nodes["pending"]) == [0, 0, 0]
+    assert list(nodes["virtual_loss"]) == [0, 0, 0]
 
 
 def test_a_child_that_is_lost_wins_and_children_that_all_win_lose():
     nodes = family({"status": LOSS, "plies": 2, "point": 77}, {"visits": 1})
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert (nodes[0]["status"], nodes[0]["plies"], nodes[0]["reply"]) == (WIN, 3, 77)
     assert nodes[0]["total"] == -1  # a win for who is to move at it is a loss for who moved into it
     nodes = family({"status": WIN, "plies": 3}, {"status": WIN, "plies": 7})
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert (nodes[0]["status"], nodes[0]["plies"]) == (LOSS, 8)
     nodes = family({"status": WIN, "plies": 3}, {"status": DRAW, "plies": 0})
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert nodes[0]["status"] == DRAW
     nodes = family({"status": WIN, "plies": 3}, flags=IS_EXPANDED)  # others were left out: nothing is certain
-    back_up(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
+    backpropagate(nodes, np.array([0, 1], np.int32), 1, 0.0, 0)
     assert nodes[0]["status"] == OPEN
 
 
@@ -225,7 +225,7 @@ def test_what_is_certain_is_what_trying_everything_finds(rules, width):
             continue
         if rules.outcome(position) is not Outcome.ONGOING:
             continue
-        tree = tree_at("/".join(rows), Toy({0: 2.0, 7: 1.0}), rules, taste=taste_of(1.2, width=width))
+        tree = tree_at("/".join(rows), Toy({0: 2.0, 7: 1.0}), rules, params=params_of(1.2, width=width))
         tree.simulate(5000)
         found = {WIN: 1, LOSS: -1, DRAW: 0}[int(tree.root["status"])]
         assert found == minimax(position, rules)
@@ -325,7 +325,7 @@ def test_time_is_kept_and_reports_come_on_the_way(warm, threads):
     assert len(reports) >= 3
     assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
     assert reports[-1].stop_reason is StopReason.TIME
-    assert not searcher._tree.nodes["pending"].any()
+    assert not searcher._tree.nodes["virtual_loss"].any()
     assert searcher._tree.root["visits"] == reports[-1].nodes > 100
 
 

@@ -12,7 +12,7 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Proven, Result, StopReason
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.board import evaluation, place_of, set_up
-from plyd.engines.gomoku.board.threats import WIN, chase_for
+from plyd.engines.gomoku.board.threats import WIN, vcf_for
 from plyd.engines.gomoku.fit.pattern_games import Sparring
 from plyd.engines.gomoku.negascout.kernel import (
     BEST_MOVE,
@@ -25,15 +25,15 @@ from plyd.engines.gomoku.negascout.kernel import (
     SURE,
     VALUE,
     WON,
-    Limit,
-    Taste,
+    NegaScoutLimit,
+    NegaScoutParams,
     begin_search,
-    room_for,
+    search_slice,
     table_for,
-    think,
+    workspace_for,
 )
 from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, Position, has_five, other, point_of
-from tests.engines.gomoku.kernels import COLOURS, board_for, changes_since, chase_whole, random_weights, snapshot
+from tests.engines.gomoku.kernels import COLOURS, board_for, changes_since, random_weights, snapshot, vcf_whole
 from tests.engines.gomoku.searches import answer, searcher
 from tests.engines.gomoku.slow import (
     SlowSearch,
@@ -58,7 +58,7 @@ from tests.engines.gomoku.test_threats import (
 )
 
 RULES = pytest.mark.parametrize("rules", [FREESTYLE, STANDARD], ids=["freestyle", "standard"])
-WIDE = Taste(400, 0, 0)  # looks at everything, and chases no fours
+WIDE = NegaScoutParams(400, 0, 0)  # looks at everything, and chases no fours
 
 
 # --- Against minimax --------------------------------------------------------------------------------------------------
@@ -72,15 +72,15 @@ class Kernel:
         self.board = board_with(rules, position.size)
         set_up(self.board, position)
         self.before = snapshot(self.board)
-        self.chase, self.room, self.table = chase_for(1 << 10), room_for(), table_for(entries)
+        self.vcf, self.space, self.table = vcf_for(1 << 10), workspace_for(), table_for(entries)
 
-    def search(self, depth, taste=WIDE, nodes=NEVER, forgets=False, window=(-SURE, SURE)):
+    def search(self, depth, params=WIDE, nodes=NEVER, forgets=False, window=(-SURE, SURE)):
         """The value and the move of a search so deep, in slices of so many nodes; `forgets` its table between them."""
-        begin_search(self.room, depth, *window)
+        begin_search(self.space, depth, *window)
         while True:
-            limit = Limit(np.int64(min(NEVER, self.nodes + nodes)), np.int64(NEVER), Stop().flag)
+            limit = NegaScoutLimit(np.int64(min(NEVER, self.nodes + nodes)), np.int64(NEVER), Stop().flag)
             before = self.nodes
-            why = think(self.board, self.chase, self.room, self.table, taste, self.colour, limit)
+            why = search_slice(self.board, self.vcf, self.space, self.table, params, self.colour, limit)
             assert self.nodes - before <= nodes
             if why == FINISHED:
                 break
@@ -89,11 +89,11 @@ class Kernel:
             if forgets:
                 self.table.fill(0)
         assert not changes_since(self.board, self.before)
-        return int(self.room.state[VALUE]), place_of(int(self.room.frame[BEST_MOVE]))
+        return int(self.space.state[VALUE]), place_of(int(self.space.frame[BEST_MOVE]))
 
     @property
     def nodes(self):
-        return int(self.room.state[NODES])
+        return int(self.space.state[NODES])
 
 
 @functools.cache
@@ -171,38 +171,44 @@ def test_a_narrow_window_bounds_the_value(rules):
 
 
 @RULES
-@pytest.mark.parametrize("taste", [WIDE, Taste(5, 24, 100)], ids=["wide", "narrow"])
-def test_a_search_in_slices_finds_the_same_as_in_one_go(rules, taste):
+@pytest.mark.parametrize("params", [WIDE, NegaScoutParams(5, 24, 100)], ids=["wide", "narrow"])
+def test_a_search_in_slices_finds_the_same_as_in_one_go(rules, params):
     for position in random_positions(rules, 9, (10, 20, 30), 4, seed=3) + random_positions(
         rules, 15, (12, 30), 3, seed=3, spread=4
     ):
         found = []
         for nodes in (NEVER, 1, 7, 100):
             kernel = Kernel(rules, position)
-            found.append((*(kernel.search(depth, taste, nodes) for depth in (1, 2, 3)), kernel.nodes))
+            found.append((*(kernel.search(depth, params, nodes) for depth in (1, 2, 3)), kernel.nodes))
         assert len(set(found)) == 1, rules.text(position)
 
 
 def test_a_search_out_of_time_or_told_to_stop_goes_on_later():
     position = random_position(FREESTYLE, 15, 20, random.Random(4), spread=4)
-    whole = Kernel(FREESTYLE, position).search(4, Taste(5, 24, 100))
+    whole = Kernel(FREESTYLE, position).search(4, NegaScoutParams(5, 24, 100))
     kernel, stop = Kernel(FREESTYLE, position), Stop()
     stop.set()
-    begin_search(kernel.room, 4, -SURE, SURE)
+    begin_search(kernel.space, 4, -SURE, SURE)
     why, ends = OUT_OF_TIME, itertools.cycle([(NEVER, stop), (0, Stop())])
     for _ in range(6):
         end, flag = next(ends)
-        limit = Limit(np.int64(NEVER), np.int64(end), flag.flag)
-        why = think(kernel.board, kernel.chase, kernel.room, kernel.table, Taste(5, 24, 100), kernel.colour, limit)
+        limit = NegaScoutLimit(np.int64(NEVER), np.int64(end), flag.flag)
+        why = search_slice(
+            kernel.board, kernel.vcf, kernel.space, kernel.table, NegaScoutParams(5, 24, 100), kernel.colour, limit
+        )
         assert why == OUT_OF_TIME
-        limit = Limit(np.int64(kernel.nodes + 256), np.int64(NEVER), Stop().flag)
-        think(kernel.board, kernel.chase, kernel.room, kernel.table, Taste(5, 24, 100), kernel.colour, limit)
-    limit = Limit(np.int64(NEVER), np.int64(NEVER), Stop().flag)
+        limit = NegaScoutLimit(np.int64(kernel.nodes + 256), np.int64(NEVER), Stop().flag)
+        search_slice(
+            kernel.board, kernel.vcf, kernel.space, kernel.table, NegaScoutParams(5, 24, 100), kernel.colour, limit
+        )
+    limit = NegaScoutLimit(np.int64(NEVER), np.int64(NEVER), Stop().flag)
     assert (
-        think(kernel.board, kernel.chase, kernel.room, kernel.table, Taste(5, 24, 100), kernel.colour, limit)
+        search_slice(
+            kernel.board, kernel.vcf, kernel.space, kernel.table, NegaScoutParams(5, 24, 100), kernel.colour, limit
+        )
         == FINISHED
     )
-    assert (int(kernel.room.state[VALUE]), place_of(int(kernel.room.frame[BEST_MOVE]))) == whole
+    assert (int(kernel.space.state[VALUE]), place_of(int(kernel.space.frame[BEST_MOVE]))) == whole
 
 
 def test_a_table_grows_within_its_address_space_and_keeps_half_of_what_it_knows():
@@ -222,8 +228,8 @@ def test_a_table_grows_within_its_address_space_and_keeps_half_of_what_it_knows(
 
 
 def wins_by_fours(rules, position):
-    """Whether who is to move has a chase of fours that wins."""
-    return chase_whole(board_for(rules, position), chase_for(1 << 10), COLOURS[position.mover])[0] == WIN
+    """Whether who is to move has a VCF that wins."""
+    return vcf_whole(board_for(rules, position), vcf_for(1 << 10), COLOURS[position.mover])[0] == WIN
 
 
 @RULES

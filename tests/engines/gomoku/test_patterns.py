@@ -232,8 +232,8 @@ def test_the_weights_that_ship_are_worth_nothing_where_there_is_nothing():
     for table in weights:
         assert table.shape == (2 * (COMBINATIONS + 1),)
         assert table.dtype == np.int32
-    assert not weights.worth[:2].any()  # four dead lines
-    assert not weights.worth[-2:].any()  # a point with a stone
+    assert not weights.value[:2].any()  # four dead lines
+    assert not weights.value[-2:].any()  # a point with a stone
 
 
 def points_of_size(size):
@@ -350,7 +350,7 @@ def test_a_board_knows_of_each_point_what_a_slow_scan_finds(rules, size, walls):
                 assert code == sum(found << 4 * line for line, found in enumerate(classes))
                 number = index[tuple(sorted(classes))]
                 assert int(board.combo[at]) == number | KIND_NAMES.index(kind) << KIND_SHIFT
-                sums[side] += weights.worth[2 * number : 2 * number + 2]
+                sums[side] += weights.value[2 * number : 2 * number + 2]
             for number, name in enumerate(KIND_NAMES[A_THREE:], A_THREE):
                 expected = [point for point, kind in kinds.items() if kind == name]
                 assert points(points_of_kind(board, side + 1, number)) == expected

@@ -337,9 +337,9 @@ def test_the_nodes_of_a_search_are_those_of_all_its_threads():
 
 def test_no_kernel_is_compiled_for_another_limit_size_or_rule():
     kernels = (
-        kernel.think,
+        kernel.search_slice,
         kernel.follow,
-        search_module.go_on_proving,
+        search_module.continue_vct,
         search_module.set_up,
     )
     answer(FREESTYLE, FREESTYLE.parse("15x15"), max_nodes=300)

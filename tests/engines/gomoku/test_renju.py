@@ -19,7 +19,7 @@ from plyd.engines.gomoku import renju
 from plyd.engines.gomoku.board.board import O, X, place_of, point_at, view
 from plyd.engines.gomoku.board.fouls import is_foul
 from plyd.engines.gomoku.board.patterns import MAKES_FIVE, MAYBE_FOUL_WITH_FOUR, WINS_NEXT
-from plyd.engines.gomoku.board.threats import WIN, chase_for, go_on_proving, proof_for
+from plyd.engines.gomoku.board.threats import WIN, continue_vct, vcf_for, vct_for
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
 from plyd.engines.gomoku.renju import MOST_ASKED, why_forbidden
 from plyd.engines.gomoku.rules import RENJU, SIDES, STANDARD, WINS, Position, move_at
@@ -28,10 +28,10 @@ from tests.engines.gomoku.kernels import (
     answers_on,
     board_for,
     changes_since,
-    chase_whole,
     leave_proving,
     points_of_kind,
     snapshot,
+    vcf_whole,
 )
 from tests.engines.gomoku.slow import FOURS as SLOW_FOURS
 from tests.engines.gomoku.slow import Solver, answers_to, drawing, empty_points, five_points, points_of, random_position
@@ -338,19 +338,19 @@ FORBIDDEN_ANSWER = drawing(  # o makes a four of three, and where x would have t
 )
 
 
-CHASE, PROOF = chase_for(1 << 12), proof_for(1 << 14)
+VCF_NODES, PROOF = vcf_for(1 << 12), vct_for(1 << 14)
 
 
 def by_fours(position):
     """Whether who is to move is found to win by fours, and by which move."""
-    found, line, _, _ = chase_whole(board_for(RENJU, position), CHASE, COLOURS[position.mover], 20_000)
+    found, line, _, _ = vcf_whole(board_for(RENJU, position), VCF_NODES, COLOURS[position.mover], 20_000)
     return found == WIN, line[0] if len(line) else None
 
 
 def by_threats(position):
     """Whether who is to move is found to win by fours and open threes, and by which move."""
     board = board_for(RENJU, position)
-    found, move, _ = go_on_proving(board, PROOF, COLOURS[position.mover], 20_000, True)
+    found, move, _ = continue_vct(board, PROOF, COLOURS[position.mover], 20_000, True)
     leave_proving(board, PROOF)
     return found == WIN, place_of(int(move))
 
@@ -359,7 +359,7 @@ def test_o_wins_where_the_only_answer_is_forbidden():
     position = RENJU.parse(f"{FORBIDDEN_ANSWER} o")
     assert by_fours(position)[0]
     assert by_threats(position)[0]
-    assert chase_whole(board_for(STANDARD, position), chase_for(1 << 12), COLOURS["o"], 20_000)[0] != WIN
+    assert vcf_whole(board_for(STANDARD, position), vcf_for(1 << 12), COLOURS["o"], 20_000)[0] != WIN
     for engine in ("mcts", "negascout"):
         report = last_of(engine, position, max_nodes=300)
         assert report.move == "f8"

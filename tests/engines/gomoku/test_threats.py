@@ -8,7 +8,7 @@ import pytest
 
 from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import place_of, point_at
-from plyd.engines.gomoku.board.threats import FAIL, NODES, UNDECIDED, WIN, chase_for, go_on_proving, proof_for
+from plyd.engines.gomoku.board.threats import FAIL, NODES, UNDECIDED, WIN, continue_vct, vcf_for, vct_for
 from plyd.engines.gomoku.fit.pattern_games import Sparring
 from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, move_at, other, point_of
 from tests.engines.gomoku.kernels import (
@@ -18,11 +18,11 @@ from tests.engines.gomoku.kernels import (
     board_for,
     changes_since,
     chase_on,
-    chase_whole,
     leave_chase,
     leave_proving,
     points,
     snapshot,
+    vcf_whole,
 )
 from tests.engines.gomoku.slow import (
     FOURS,
@@ -44,20 +44,20 @@ MANY = 1 << 40  # nodes
 ENOUGH = 200_000  # for any proof in these tests
 
 
-def chased(rules, position, nodes=MANY, chase=None):
-    """What a chase of fours finds for who is to move, its line and length; the board is as before."""
+def chased(rules, position, nodes=MANY, vcf=None):
+    """What a VCF finds for who is to move, its line and length; the board is as before."""
     board = board_for(rules, position)
     stones = board.stone.copy()
-    found, line, plies, _ = chase_whole(board, chase or chase_for(1 << 10), COLOURS[position.mover], nodes)
+    found, line, plies, _ = vcf_whole(board, vcf or vcf_for(1 << 10), COLOURS[position.mover], nodes)
     assert np.array_equal(board.stone, stones)
     return found, line, plies
 
 
 def proved(rules, position, nodes=ENOUGH, proof=None):
     """What a proof finds for who is to move, and the move; the board is as before."""
-    board, proof = board_for(rules, position), proof or proof_for(1 << 14)
+    board, proof = board_for(rules, position), proof or vct_for(1 << 14)
     stones = board.stone.copy()
-    found, move, _ = go_on_proving(board, proof, COLOURS[position.mover], nodes, True)
+    found, move, _ = continue_vct(board, proof, COLOURS[position.mover], nodes, True)
     leave_proving(board, proof)
     assert np.array_equal(board.stone, stones)
     return found, place_of(int(move))
@@ -242,7 +242,7 @@ def test_a_four_that_could_only_become_six_is_none_in_standard():
         assert [move_at(*point, 8) for point in found] == expected
 
 
-# The attacker needs eight moves: no shorter chase of fours wins (found by trying everything among random positions).
+# The attacker needs eight moves: no shorter VCF wins (found by trying everything among random positions).
 LONG_CHASES = [
     (FREESTYLE, ".............../.............../.............../...xx.x..xo..../.....o.o..oo.../.........ox..../....o....o...../"  # noqa: E501
      "....o.....xx.../.......xx..x.../...o..x..x.o.../.....o..o.x..../........xxo..../.............../.............../..............."),
@@ -283,7 +283,7 @@ CHASES = {
 @pytest.mark.parametrize("sort", CHASES, ids=size_of)
 def test_a_chase_wins_if_and_only_if_trying_all_fours_does(rules, sort):
     size, stones, walls, spread = sort
-    verdicts, longest, chase = [], 0, chase_for(1 << 10)
+    verdicts, longest, vcf = [], 0, vcf_for(1 << 10)
     positions = [seeded(rules, size, stones, seed, walls=walls, spread=spread) for seed in CHASES[sort]]
     for position in positions + random_positions(rules, size, stones, 8, seed=1, walls=walls):
         found, line, plies = chased(rules, position)
@@ -294,8 +294,8 @@ def test_a_chase_wins_if_and_only_if_trying_all_fours_does(rules, sort):
             assert_chase_wins(rules, position, line, plies)
             longest = max(longest, plies)
         # what was found out about other positions changes nothing
-        assert chased(rules, position, chase=chase)[0] == found
-        assert chased(rules, position, chase=chase)[0] == found
+        assert chased(rules, position, vcf=vcf)[0] == found
+        assert chased(rules, position, vcf=vcf)[0] == found
         verdicts.append(found)
     assert min(verdicts.count(WIN), verdicts.count(FAIL)) > 2
     assert longest > 8
@@ -307,22 +307,22 @@ def test_a_chase_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
     for seed in (840, 1707, 774, 839, 2448, 1545, 2502):
         position = seeded(rules, 15, range(24, 50), seed, spread=4)
         colour = COLOURS[position.mover]
-        whole = chase_whole(board_for(rules, position), chase_for(1 << 10), colour)
+        whole = vcf_whole(board_for(rules, position), vcf_for(1 << 10), colour)
         for nodes in (1, 2, 7):
-            board, chase = board_for(rules, position), chase_for(1 << 10)
+            board, vcf = board_for(rules, position), vcf_for(1 << 10)
             before, is_new = snapshot(board), True
-            while (found := chase_on(board, chase, colour, nodes, is_new)) == UNDECIDED:
+            while (found := chase_on(board, vcf, colour, nodes, is_new)) == UNDECIDED:
                 is_new, cut = False, cut + 1
-            line = points(chase.line[: whole[2]])
-            leave_chase(board, chase)
+            line = points(vcf.line[: whole[2]])
+            leave_chase(board, vcf)
             assert not changes_since(board, before)
-            assert (found, line, int(chase.state[NODES])) == (whole[0], whole[1], whole[3])
-        board, chase = board_for(rules, position), chase_for(1 << 10)
+            assert (found, line, int(vcf.state[NODES])) == (whole[0], whole[1], whole[3])
+        board, vcf = board_for(rules, position), vcf_for(1 << 10)
         for nodes in (1, 2, 3, 5, 9, 30):
-            chase_on(board, chase, colour, nodes, True)
-            leave_chase(board, chase)
+            chase_on(board, vcf, colour, nodes, True)
+            leave_chase(board, vcf)
             assert not changes_since(board, before)
-        assert chase_whole(board, chase, colour)[0] == whole[0]
+        assert vcf_whole(board, vcf, colour)[0] == whole[0]
     assert cut > 500
 
 
@@ -453,7 +453,7 @@ def test_known_wins_by_threes_are_found_and_hold_against_every_defence(rules, te
     found, move = proved(rules, position)
     assert found == WIN
     assert move_at(*move, 11) == "f6"
-    assert_wins_whatever_is_answered(rules, position, proof_for(1 << 14))
+    assert_wins_whatever_is_answered(rules, position, vct_for(1 << 14))
 
 
 @RULES
@@ -485,7 +485,7 @@ PROOFS = {
 @pytest.mark.parametrize("sort", [*QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=size_of)
 def test_what_is_proved_holds_against_every_defence(rules, sort):
     size, stones, walls = sort
-    verdicts, proof = [], proof_for(1 << 14)
+    verdicts, proof = [], vct_for(1 << 14)
     positions = [seeded(rules, size, stones, seed, walls=walls) for seed in PROOFS[sort]]
     for position in positions + random_positions(rules, size, stones, 12, seed=5, walls=walls):
         found, _ = proved(rules, position)
@@ -530,7 +530,7 @@ def test_wins_on_the_large_board_hold_against_a_strong_defender(rules):
             legal = [move.text for move in rules.legal_moves(answered)]
             return {strong.choose(answered)[0], chance.choice(legal)}
 
-        assert_wins_whatever_is_answered(rules, position, proof_for(1 << 16), defences)
+        assert_wins_whatever_is_answered(rules, position, vct_for(1 << 16), defences)
         held += 1
     assert held > 4
 
@@ -541,12 +541,12 @@ def test_a_proof_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
     for position in random_positions(rules, 9, range(12, 30), 16, seed=8):
         colour = COLOURS[position.mover]
         whole = board_for(rules, position)
-        once = go_on_proving(whole, proof_for(1 << 12), colour, ENOUGH, True)
+        once = continue_vct(whole, vct_for(1 << 12), colour, ENOUGH, True)
         for nodes in (1, 3, 50):
-            board, proof = board_for(rules, position), proof_for(1 << 12)
+            board, proof = board_for(rules, position), vct_for(1 << 12)
             before, is_new, total = snapshot(board), True, 0
             while True:
-                found, move, used = go_on_proving(board, proof, colour, nodes, is_new)
+                found, move, used = continue_vct(board, proof, colour, nodes, is_new)
                 assert 0 < used <= nodes
                 is_new, total = False, total + used
                 if found != UNDECIDED:
@@ -556,12 +556,12 @@ def test_a_proof_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
             assert found == once[0]
             assert total == once[2]
             assert found == FAIL or move == once[1]
-        board, proof = board_for(rules, position), proof_for(1 << 12)
+        board, proof = board_for(rules, position), vct_for(1 << 12)
         for nodes in (1, 2, 3, 10, 30):
-            go_on_proving(board, proof, colour, nodes, True)
+            continue_vct(board, proof, colour, nodes, True)
             leave_proving(board, proof)
             assert not changes_since(board, before)
-        assert go_on_proving(board, proof, colour, ENOUGH, True)[0] == once[0]
+        assert continue_vct(board, proof, colour, ENOUGH, True)[0] == once[0]
         verdicts.add(once[0])
     assert verdicts == {WIN, FAIL}
 
@@ -569,23 +569,23 @@ def test_a_proof_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
 @RULES
 def test_a_proof_with_little_memory_ends_and_finds_the_same(rules):
     for position in random_positions(rules, 7, range(14, 30), 20, seed=9):
-        found = [proved(rules, position, proof=proof_for(slots))[0] for slots in (1 << 14, 1 << 10)]
+        found = [proved(rules, position, proof=vct_for(slots))[0] for slots in (1 << 14, 1 << 10)]
         assert found[0] == found[1], rules.text(position)
 
 
 def test_what_was_proved_for_one_side_is_not_believed_of_the_other():
     # the same stones, once x to move and once o, with one memory
-    proof, chase = proof_for(1 << 12), chase_for(1 << 12)
+    proof, vcf = vct_for(1 << 12), vcf_for(1 << 12)
     for position in random_positions(FREESTYLE, 8, range(10, 30), 25, seed=10):
         rows = "/".join(position.rows)
         for mover in "xoxo":
             turn = FREESTYLE.parse(f"{rows} {mover}")
             assert proved(FREESTYLE, turn, proof=proof)[0] == proved(FREESTYLE, turn)[0]
-            assert chased(FREESTYLE, turn, chase=chase)[0] == chased(FREESTYLE, turn)[0]
+            assert chased(FREESTYLE, turn, vcf=vcf)[0] == chased(FREESTYLE, turn)[0]
 
 
 def test_walls_and_sizes_are_not_mixed_up():
-    chance, proof, chase = random.Random(11), proof_for(1 << 12), chase_for(1 << 12)
+    chance, proof, vcf = random.Random(11), vct_for(1 << 12), vcf_for(1 << 12)
     for _ in range(12):
         position = random_position(FREESTYLE, 8, chance.randrange(14, 26), chance)
         rows = position.rows
@@ -595,7 +595,7 @@ def test_walls_and_sizes_are_not_mixed_up():
         for cells in variants:
             turn = FREESTYLE.parse("/".join(cells) + f" {position.mover}")
             assert proved(FREESTYLE, turn, proof=proof)[0] == proved(FREESTYLE, turn)[0]
-            assert chased(FREESTYLE, turn, chase=chase)[0] == chased(FREESTYLE, turn)[0]
+            assert chased(FREESTYLE, turn, vcf=vcf)[0] == chased(FREESTYLE, turn)[0]
 
 
 def test_points_are_numbered_by_row_and_column():

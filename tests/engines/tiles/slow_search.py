@@ -35,8 +35,8 @@ class SlowSearch:
 
     def with_tile(self, cells, index, depth):
         """What drops of one index leave."""
-        worths = list(self.drops(cells, index, depth).values())
-        return min(worths) if self.evil else sum(worths) / len(worths)
+        values = list(self.drops(cells, index, depth).values())
+        return min(values) if self.evil else sum(values) / len(values)
 
     def drops(self, cells, index, depth):
         """What each drop of an index leaves the player."""

@@ -96,7 +96,7 @@ class SlowNetwork:
     def update(self, cells, target, method):
         """Moves the weights under a board towards a target; the sum of the weights, each as its own step left it.
 
-        A place that counts several times moves as often, so this sum is not quite the value that the board then has.
+        A place that counts several times moves as often, so this sum is not quite the worth that the board then has.
         """
         error, total = target - self.value(cells), 0.0
         for place in self.places(cells):

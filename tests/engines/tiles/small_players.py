@@ -5,9 +5,9 @@ import functools
 import numpy as np
 
 from plyd.engines.core.engine import Model
-from plyd.engines.tiles.ntuple.network import Steps, room_for, shape_of
+from plyd.engines.tiles.ntuple.network import Steps, scratch_for, shape_of
 from plyd.engines.tiles.ntuple.player import Player
-from plyd.engines.tiles.search.expectimax import Brain
+from plyd.engines.tiles.search.expectimax import TileModel
 from plyd.engines.tiles.train.learn import Desk, Method, train
 from plyd.models.ntuple.patterns import patterns_of
 from tests.engines.tiles.slow_tiles import GAMES, IMAGES
@@ -25,8 +25,8 @@ def random_player(name, variant, seed=1, mean=0.0, spread=200.0):
     shape = shape_of(patterns_of(NETWORK), game.bits, BASES[name])
     weights = np.random.default_rng(seed).normal(mean, spread, int(shape.offsets[-1]))
     counts = np.clip(np.rint(weights * 4), -32767, 32767).astype(np.int16)
-    brain = Brain(Steps(counts=counts, step=np.float32(0.25)), shape, game.rows(), game.spawns(variant))
-    return Player(game, variant, brain, NO_MODEL)
+    model = TileModel(Steps(counts=counts, step=np.float32(0.25)), shape, game.rows(), game.spawns(variant))
+    return Player(game, variant, model, NO_MODEL)
 
 
 @functools.cache
@@ -45,12 +45,12 @@ def trained_player(name, variant, games):
         np.zeros(2 * weights.size, np.float32),
         shape,
         method_of(coherent=True),
-        Desk(path, points, np.array([5], np.uint64), room_for(shape)),
+        Desk(path, points, np.array([5], np.uint64), scratch_for(shape)),
         np.zeros((games, 3), np.int64),
     )
     counts = np.clip(np.rint(weights * 4), -32767, 32767).astype(np.int16)
-    brain = Brain(Steps(counts=counts, step=np.float32(0.25)), shape, game.rows(), game.spawns(variant))
-    return Player(game, variant, brain, NO_MODEL)
+    model = TileModel(Steps(counts=counts, step=np.float32(0.25)), shape, game.rows(), game.spawns(variant))
+    return Player(game, variant, model, NO_MODEL)
 
 
 def method_of(rate=1.0, trace=0.5, coherent=False, every=0, restart_moves=0, goal=0, goal_points=0, bonus=0.0):
@@ -80,8 +80,8 @@ def slow_value(player):
 
 def _value_by_definition(player):
     """The same sum as SlowNetwork.value; numpy adds, as plain searches ask for many thousands."""
-    patterns, base = patterns_of(NETWORK), int(player.brain.shape.base)
-    weights = player.brain.weights.counts * float(player.brain.weights.step)
+    patterns, base = patterns_of(NETWORK), int(player.model.shape.base)
+    weights = player.model.weights.counts * float(player.model.weights.step)
     under = np.array([[image[cell] for cell in pattern] for pattern in patterns for image in IMAGES])
     offsets = np.array([base**4 * p for p in range(len(patterns)) for _ in IMAGES])
     powers = base ** np.arange(4)

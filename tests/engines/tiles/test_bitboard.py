@@ -75,22 +75,22 @@ def look(boards, like, rows, seen):
 def seen_of(game, boards):
     n, words = len(boards), game.words
 
-    def room(*shape, dtype=np.uint64):
+    def scratch(*shape, dtype=np.uint64):
         return np.full((n, *shape), UNTOUCHED if dtype is np.uint64 else -1, dtype)
 
     seen = Seen(
-        loaded=room(words),
-        afters=room(4, words),
-        points=room(4, dtype=np.int64),
-        turned=room(words),
-        images=room(8, words),
-        free=room(),
-        counts=room(dtype=np.int64),
-        bits=room(16, dtype=np.int64),
-        drops=room(16, words),
-        placed=room(16, words),
-        cells=room(16, dtype=np.int64),
-        tops=room(dtype=np.int64),
+        loaded=scratch(words),
+        afters=scratch(4, words),
+        points=scratch(4, dtype=np.int64),
+        turned=scratch(words),
+        images=scratch(8, words),
+        free=scratch(),
+        counts=scratch(dtype=np.int64),
+        bits=scratch(16, dtype=np.int64),
+        drops=scratch(16, words),
+        placed=scratch(16, words),
+        cells=scratch(16, dtype=np.int64),
+        tops=scratch(dtype=np.int64),
     )
     look(words_of(game, boards), game.empty, game.rows(), seen)
     return seen

@@ -7,7 +7,7 @@ from numba import njit
 from plyd.engines.core.intrinsics import pointer_to
 from plyd.engines.tiles.bitboard import load, slides_of, store
 from plyd.engines.tiles.ntuple.moves import best_slide
-from plyd.engines.tiles.ntuple.network import network_of, room_for, shape_of
+from plyd.engines.tiles.ntuple.network import network_of, scratch_for, shape_of
 from plyd.engines.tiles.train.learn import Desk, Method, game_of, learn_afters, train
 from plyd.models.ntuple.patterns import patterns_of
 from tests.engines.tiles.slow_tiles import (
@@ -32,15 +32,15 @@ def method_of(rate=1.0, trace=0.0, coherent=False, every=0, restart_moves=0):
 
 @njit
 def learn_path(like, begin, end, target, rows, spawns, weights, sums, shape, method, desk):
-    net, game = network_of(weights, shape, desk.room), game_of(desk, rows, spawns)
+    net, game = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns)
     learn_afters(like, begin, end, target, net, pointer_to(sums), method, game)
 
 
 @njit
-def find_best_slides(boards, like, rows, weights, shape, room, best, afters, points, worths):
-    net, slides = network_of(weights, shape, room), slides_of(rows)
+def find_best_slides(boards, like, rows, weights, shape, scratch, best, afters, points, values):
+    net, slides = network_of(weights, shape, scratch), slides_of(rows)
     for i in range(len(boards)):
-        best[i], worths[i], after, points[i] = best_slide(load(pointer_to(boards), i, like), slides, net)
+        best[i], values[i], after, points[i] = best_slide(load(pointer_to(boards), i, like), slides, net)
         store(pointer_to(afters), i, after)
 
 
@@ -61,7 +61,7 @@ class Learner:
             self.long_path[:most_moves],
             self.long_points[:most_moves],
             np.array([seed], np.uint64),
-            room_for(self.shape),
+            scratch_for(self.shape),
         )
 
     def learn(self, path, points, target, method, begin=0, end=None):
@@ -87,12 +87,12 @@ class Learner:
     def best_slides(self, boards):
         """Opcode, cells after it, points and worth of the best slide on each board."""
         count, game = len(boards), self.game
-        best, points, worths = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.float32)
+        best, points, values = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.float32)
         words, afters, rows = words_of(game, boards), np.zeros((count, game.words), np.uint64), game.rows()
-        room = self.desk.room
-        find_best_slides(words, game.empty, rows, self.weights, self.shape, room, best, afters, points, worths)
+        scratch = self.desk.scratch
+        find_best_slides(words, game.empty, rows, self.weights, self.shape, scratch, best, afters, points, values)
         cells = [cells_of(game, words) for words in afters]
-        return list(zip(best.tolist(), cells, points.tolist(), worths.tolist(), strict=True))
+        return list(zip(best.tolist(), cells, points.tolist(), values.tolist(), strict=True))
 
     def path(self, moves):
         """After-states of the last game, and the points of the slides that led to them."""
@@ -236,9 +236,9 @@ def test_the_best_slide_has_the_most_points_and_value_of_the_legal_ones(game):
             assert (opcode, after, gained, worth) == (-1, cells, 0, 0)
             continue
         assert slides[opcode] == (after, gained)
-        worths = {other: points + slow.value(after) for other, (after, points) in slides.items()}
-        assert worths[opcode] >= max(worths.values()) - 1e-2
-        assert worth == pytest.approx(worths[opcode], rel=1e-5, abs=1e-2)
+        values = {other: points + slow.value(after) for other, (after, points) in slides.items()}
+        assert values[opcode] >= max(values.values()) - 1e-2
+        assert worth == pytest.approx(values[opcode], rel=1e-5, abs=1e-2)
 
 
 def test_of_equal_slides_the_first_by_opcode_is_best(game):

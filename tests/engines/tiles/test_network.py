@@ -6,7 +6,15 @@ from numba import njit
 
 from plyd.engines.core.intrinsics import pointer_to
 from plyd.engines.tiles.bitboard import load
-from plyd.engines.tiles.ntuple.network import SLOTS, find_places, network_of, room_for, shape_of, sum_of_places, value
+from plyd.engines.tiles.ntuple.network import (
+    SLOTS,
+    find_places,
+    network_of,
+    scratch_for,
+    shape_of,
+    sum_of_places,
+    value,
+)
 from plyd.models.ntuple.patterns import patterns_of
 from tests.engines.tiles.slow_tiles import GAMES, IMAGES, SlowNetwork, played_boards, random_boards, words_of
 
@@ -23,9 +31,9 @@ NETWORKS = [
 
 
 @njit
-def look(boards, like, weights, shape, room, values, places, slots):
+def look(boards, like, weights, shape, scratch, values, places, slots):
     """The value of each board and the places that it is the sum of; values of the first boards, each in its slot."""
-    net = network_of(weights, shape, room)
+    net = network_of(weights, shape, scratch)
     for i in range(len(boards)):
         values[i] = value(load(pointer_to(boards), i, like), net)
         for k in range(places.shape[1]):
@@ -53,8 +61,8 @@ class Case:
     def look(self, boards):
         values = np.zeros(len(boards), np.float32)
         places = np.zeros((len(boards), self.slow.features), np.uint32)
-        words, room, slots = words_of(self.game, boards), room_for(self.shape), np.zeros(SLOTS, np.float32)
-        look(words, self.game.empty, self.weights, self.shape, room, values, places, slots)
+        words, scratch, slots = words_of(self.game, boards), scratch_for(self.shape), np.zeros(SLOTS, np.float32)
+        look(words, self.game.empty, self.weights, self.shape, scratch, values, places, slots)
         assert slots[: len(values)].tolist() == values[:SLOTS].tolist(), "slots keep the places of boards apart"
         return values, places
 

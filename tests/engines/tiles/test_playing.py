@@ -9,7 +9,7 @@ from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.play.kernel import Pace, play_game
 from plyd.engines.tiles.play.many_games import GameSettings, results
 from plyd.engines.tiles.rulebook import SLIDES
-from plyd.engines.tiles.search.expectimax import How, Limit, memory_for
+from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 from tests.engines.tiles.small_players import VARIANTS, random_player, slow_value, trained_player
 from tests.patience import SOON
 
@@ -62,11 +62,11 @@ def test_every_slide_of_depth_1_is_the_best_at_first_sight():
         position = rules.start()
         for action in game["actions"]:
             if position.before:
-                worths = {}
+                values = {}
                 for move in rules.legal_moves(position):
                     step = rules.play(position, move.text)
-                    worths[move.text] = step.points + value(step.position.cells)
-                assert worths[SLIDES[action]] >= max(worths.values()) - 0.05
+                    values[move.text] = step.points + value(step.position.cells)
+                assert values[SLIDES[action]] >= max(values.values()) - 0.05
                 position = rules.play(position, SLIDES[action]).position
             else:
                 position = rules.play(position, f"{action >> 4}@{action & 15}").position
@@ -164,22 +164,24 @@ def test_a_game_may_end_with_a_tile_before_it_is_over(player):
 
 
 def kernel_game(player, actions, flag=0, depth=1):
-    limit = Limit(np.int64(NEVER), np.int64(NEVER), np.full(1, flag, np.uint8))
+    limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), np.full(1, flag, np.uint8))
     pace, memory = (
-        Pace(How(np.int64(depth), False, False), np.int64(0), np.int64(0)),
-        memory_for(player.brain.shape, 1 << 14),
+        Pace(DepthPolicy(np.int64(depth), False, False), np.int64(0), np.int64(0)),
+        memory_for(player.model.shape, 1 << 14),
     )
     seed = np.array([3], np.uint64)
-    return play_game(player.brain, pace, False, limit, memory, player.game.empty, seed, actions)
+    return play_game(player.model, pace, False, limit, memory, player.game.empty, seed, actions)
 
 
-@pytest.mark.parametrize("room", [0, 1, 2, 3, 4, 9, 10])
-def test_a_game_ends_when_there_is_no_room_for_its_actions_and_writes_nothing_behind_it(room):
+@pytest.mark.parametrize("scratch", [0, 1, 2, 3, 4, 9, 10])
+def test_a_game_ends_when_there_is_no_room_for_its_actions_and_writes_nothing_behind_it(scratch):
     player = random_player("2048", "classic")
-    guarded = np.full(room + 5, -7, np.int16)
-    length, _, moves, most = kernel_game(player, guarded[:room])
-    assert (guarded[room:] == -7).all()
-    assert length == (0 if room < 2 else room if room % 2 else room - 1), "a drop, then drops and slides in pairs"
+    guarded = np.full(scratch + 5, -7, np.int16)
+    length, _, moves, most = kernel_game(player, guarded[:scratch])
+    assert (guarded[scratch:] == -7).all()
+    assert length == (0 if scratch < 2 else scratch if scratch % 2 else scratch - 1), (
+        "a drop, then drops and slides in pairs"
+    )
     assert moves == sum(0 <= action < 4 for action in guarded[:length].tolist()) == length // 2
     assert most <= 3
 

@@ -20,8 +20,8 @@ from plyd.engines.tiles.search.expectimax import (
     OUT_OF_NODES,
     TOLD_TO_STOP,
     WIDE,
-    How,
-    Limit,
+    DepthPolicy,
+    ExpectimaxLimit,
     memory_for,
     search_each_drop,
     search_each_slide,
@@ -46,30 +46,30 @@ def evil(request):
 
 
 def no_limit(nodes=NEVER):
-    return Limit(np.int64(NEVER), np.int64(nodes), np.zeros(1, np.uint8))
+    return ExpectimaxLimit(np.int64(NEVER), np.int64(nodes), np.zeros(1, np.uint8))
 
 
 def slides_by_kernel(player, cells, depth, *, evil=False, adaptive=False, memory=None, weights=None):
     """The worth of each legal slide, as the kernel has it."""
-    game, worths = player.game, np.empty(4)
-    memory = memory or memory_for(player.brain.shape, 1 << 14)
+    game, values = player.game, np.empty(4)
+    memory = memory or memory_for(player.model.shape, 1 << 14)
     memory.counts[1] += 1
-    how = How(np.int64(depth), evil, adaptive)
-    brain = player.brain if weights is None else player.brain._replace(weights=weights)
-    assert search_each_slide(brain, how, game.board(cells), no_limit(), memory, worths) == COMPLETED
-    return {word: worth for word, worth in zip(SLIDES, worths.tolist(), strict=True) if not np.isnan(worth)}
+    policy = DepthPolicy(np.int64(depth), evil, adaptive)
+    model = player.model if weights is None else player.model._replace(weights=weights)
+    assert search_each_slide(model, policy, game.board(cells), no_limit(), memory, values) == COMPLETED
+    return {word: worth for word, worth in zip(SLIDES, values.tolist(), strict=True) if not np.isnan(worth)}
 
 
 def drops_by_kernel(player, cells, depth, *, evil=False):
     """What each drop leaves the player, as the kernel has it."""
-    game, worths = player.game, np.empty((2, 16))
-    how, memory = How(np.int64(depth), evil, False), memory_for(player.brain.shape, 1 << 14)
-    assert search_each_drop(player.brain, how, game.board(cells), no_limit(), memory, worths) == COMPLETED
+    game, values = player.game, np.empty((2, 16))
+    policy, memory = DepthPolicy(np.int64(depth), evil, False), memory_for(player.model.shape, 1 << 14)
+    assert search_each_drop(player.model, policy, game.board(cells), no_limit(), memory, values) == COMPLETED
     return {
-        f"{index}@{cell}": float(worths[tile, cell])
+        f"{index}@{cell}": float(values[tile, cell])
         for tile, index in enumerate(game.variants[player.variant].spawns)
         for cell in range(16)
-        if not np.isnan(worths[tile, cell])
+        if not np.isnan(values[tile, cell])
     }
 
 
@@ -96,8 +96,8 @@ def boards_with(player, count, fewest, most):
     return found
 
 
-def close(worths):
-    return pytest.approx(worths, rel=1e-5, abs=0.05)
+def close(values):
+    return pytest.approx(values, rel=1e-5, abs=0.05)
 
 
 # --- Against plain expectimax -----------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_an_adaptive_search_looks_less_far_where_much_is_free(player, evil):
 
 def test_weights_in_full_and_in_steps_give_the_same_worths():
     player = random_player("2048", "classic")
-    in_full = player.brain.weights.counts * player.brain.weights.step
+    in_full = player.model.weights.counts * player.model.weights.step
     assert in_full.dtype == np.float32
     for cells in boards_with(player, 10, 0, 5):
         in_steps = slides_by_kernel(player, cells, 2)
@@ -150,7 +150,7 @@ def test_weights_in_full_and_in_steps_give_the_same_worths():
 
 
 def test_the_table_changes_no_worth(player, evil):
-    tiny, large = memory_for(player.brain.shape, 2), memory_for(player.brain.shape, 1 << 16)
+    tiny, large = memory_for(player.model.shape, 2), memory_for(player.model.shape, 1 << 16)
     for cells in boards_with(player, 10, 0, 2) + boards_with(player, 2, 3, 4):
         for depth, adaptive in ((2, False), (3, False), (4, True)):
             searched = [
@@ -164,7 +164,7 @@ def test_a_large_table_saves_before_states(player):
     (cells,) = boards_with(player, 1, 4, 4)
     counts = []
     for entries in (2, 1 << 16):
-        memory = memory_for(player.brain.shape, entries)
+        memory = memory_for(player.model.shape, entries)
         slides_by_kernel(player, cells, 3, memory=memory)
         counts.append(int(memory.counts[0]))
     assert counts[0] > 1.2 * counts[1]
@@ -172,7 +172,7 @@ def test_a_large_table_saves_before_states(player):
 
 def test_chance_and_evil_do_not_share_what_the_table_knows():
     player = random_player("2584", "hard")
-    (cells,), memory = boards_with(player, 1, 2, 2), memory_for(player.brain.shape, 1 << 16)
+    (cells,), memory = boards_with(player, 1, 2, 2), memory_for(player.model.shape, 1 << 16)
     for evil in (False, True, False):
         known = slides_by_kernel(player, cells, 3, evil=evil, memory=memory)
         assert known == close(slow_search(player, evil).slides(cells, 3))
@@ -209,18 +209,18 @@ def test_drops_leave_the_player_what_plain_expectimax_says(player, evil):
 
 @pytest.mark.parametrize("nodes", [0, 1, 63, 64, 1000])
 def test_a_kernel_out_of_nodes_says_so_and_went_one_too_far_at_most(player, nodes):
-    (cells,), memory, game = boards_with(player, 1, 5, 5), memory_for(player.brain.shape, 1 << 14), player.game
-    how = How(np.int64(5), False, False)
-    status = search_each_slide(player.brain, how, game.board(cells), no_limit(nodes), memory, np.empty(4))
+    (cells,), memory, game = boards_with(player, 1, 5, 5), memory_for(player.model.shape, 1 << 14), player.game
+    policy = DepthPolicy(np.int64(5), False, False)
+    status = search_each_slide(player.model, policy, game.board(cells), no_limit(nodes), memory, np.empty(4))
     assert status == OUT_OF_NODES
     assert nodes <= memory.counts[0] <= nodes + 1
 
 
 def test_a_kernel_told_to_stop_says_so_within_64_before_states(player):
-    (cells,), memory, game = boards_with(player, 1, 5, 5), memory_for(player.brain.shape, 1 << 14), player.game
-    how = How(np.int64(5), False, False)
-    limit = Limit(np.int64(NEVER), np.int64(NEVER), np.ones(1, np.uint8))
-    assert search_each_slide(player.brain, how, game.board(cells), limit, memory, np.empty(4)) == TOLD_TO_STOP
+    (cells,), memory, game = boards_with(player, 1, 5, 5), memory_for(player.model.shape, 1 << 14), player.game
+    policy = DepthPolicy(np.int64(5), False, False)
+    limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), np.ones(1, np.uint8))
+    assert search_each_slide(player.model, policy, game.board(cells), limit, memory, np.empty(4)) == TOLD_TO_STOP
     assert memory.counts[0] <= 64
 
 
@@ -264,9 +264,9 @@ def test_a_searcher_gives_the_worths_of_plain_expectimax_best_slide_first(player
         slow = slow_search(player, evil).slides(cells, 2)
         last = reports_of(searcher, before(cells), max_depth=2, max_lines=4)[-1]
         assert {line.moves[0]: line.score.value.points for line in last.lines} == close(slow)
-        worths = [line.score.value.points for line in last.lines]
-        assert worths == sorted(worths, reverse=True)
-        assert (last.move, points_of(last)) == (last.lines[0].moves[0], worths[0])
+        values = [line.score.value.points for line in last.lines]
+        assert values == sorted(values, reverse=True)
+        assert (last.move, points_of(last)) == (last.lines[0].moves[0], values[0])
         assert last.score.point_of_view is Side.PLAYER_ONE
         assert not last.score.exact
         assert {line.depth for line in last.lines} == {2}
@@ -326,8 +326,8 @@ def test_a_search_with_so_much_time_takes_about_that(player):
 def test_a_search_with_no_time_at_all_still_gives_the_best_slide_at_first_sight(player, evil):
     (cells,) = boards_with(player, 1, 4, 4)
     last = reports_of(searcher_of(player, environment=environment_of(evil)), before(cells), max_seconds=0.0)[-1]
-    worths = slides_by_kernel(player, cells, 1)
-    assert (last.move, last.depth, last.stop_reason) == (max(worths, key=worths.get), 1, StopReason.TIME)
+    values = slides_by_kernel(player, cells, 1)
+    assert (last.move, last.depth, last.stop_reason) == (max(values, key=values.get), 1, StopReason.TIME)
 
 
 def test_a_search_ends_soon_after_it_is_told_to_stop(player):

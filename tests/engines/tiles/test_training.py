@@ -16,7 +16,7 @@ from numba import njit
 from plyd.clients.cli import main
 from plyd.engines.core.intrinsics import pointer_to
 from plyd.engines.core.training_run import LOCK, LOG, TrainingRun, revision
-from plyd.engines.tiles.ntuple.network import network_of, room_for, shape_of
+from plyd.engines.tiles.ntuple.network import network_of, scratch_for, shape_of
 from plyd.engines.tiles.train import trainer
 from plyd.engines.tiles.train.learn import Desk, game_of, play_befores, train
 from plyd.engines.tiles.train.trainer import BATCH, TilePlan, TileTrainer
@@ -412,7 +412,7 @@ def results_of(kernel, games, method, weights=None, most_moves=1 << 14, seed=9, 
     weights = np.zeros(int(shape.offsets[-1]), np.float32) if weights is None else weights
     sums = np.zeros(2 * weights.size, np.float32) if sums is None else sums
     path, points = np.zeros((most_moves, 1), np.uint64), np.zeros(most_moves, np.float32)
-    desk, results = Desk(path, points, np.array([seed], np.uint64), room_for(shape)), np.zeros((games, 3), np.int64)
+    desk, results = Desk(path, points, np.array([seed], np.uint64), scratch_for(shape)), np.zeros((games, 3), np.int64)
     kernel(games, GAME.empty, GAME.rows(), GAME.spawns("classic"), weights, sums, shape, method, desk, results)
     return results, desk
 
@@ -457,7 +457,7 @@ LAST_SLIDE = (3, 4, 5, 6, 7, 8, 9, 10, 3, 4, 5, 6, 7, 8, 9, 6)
 
 @njit
 def play_lab(start, rows, spawns, weights, sums, shape, method, desk):
-    net, game = network_of(weights, shape, desk.room), game_of(desk, rows, spawns)
+    net, game = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns)
     return play_befores(start, net, pointer_to(sums), method, game)
 
 
@@ -466,7 +466,7 @@ def test_the_labs_way_teaches_the_last_before_state_the_points_of_its_slide_alon
     # board moves by 0.5 * 128 / 8 = 8.
     shape = shape_of([(0, 1)], GAME.bits, 16)
     weights, sums = np.zeros(256, np.float32), np.zeros(0, np.float32)
-    desk = Desk(np.zeros((10, 1), np.uint64), np.zeros(10, np.float32), np.array([1], np.uint64), room_for(shape))
+    desk = Desk(np.zeros((10, 1), np.uint64), np.zeros(10, np.float32), np.array([1], np.uint64), scratch_for(shape))
     tables = GAME.rows(), GAME.spawns("classic"), weights, sums, shape, method_of(0.5, 0.0), desk
     moves, score, largest = play_lab(GAME.board(LAST_SLIDE), *tables)
     assert (moves, score, largest) == (1, 128, 10)
@@ -497,13 +497,13 @@ def test_a_game_in_the_labs_way_takes_the_slide_with_the_best_mean_over_drops_an
 
     for t in range(0, moves - 1, 9):
         slides = legal_slides(GAME, path[t]).values()
-        worths = [gained + sum(p * slow.value(b) for b, p in drops(after).items()) for after, gained in slides]
+        values = [gained + sum(p * slow.value(b) for b, p in drops(after).items()) for after, gained in slides]
         chosen = [
             worth
-            for worth, (after, gained) in zip(worths, slides, strict=True)
+            for worth, (after, gained) in zip(values, slides, strict=True)
             if path[t + 1] in drops(after) and gained == points[t]
         ]
-        assert max(chosen) >= max(worths) - 0.01
+        assert max(chosen) >= max(values) - 0.01
 
     now = 0.0
     for cells, gained in zip(path[::-1], points[::-1], strict=True):

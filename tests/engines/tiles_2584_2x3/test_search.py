@@ -59,7 +59,7 @@ def value_of(engine, position):
     return float(engine.evaluate("classic", RULES.text(position).encode(), as_text=False, with_moves=False).values[0])
 
 
-def worths_of(engine, text):
+def values_of(engine, text):
     """Points and what follows, by move; straight from the rulebook and the batch."""
     position = RULES.parse(text)
     steps = {move.text: RULES.play(position, move.text) for move in RULES.legal_moves(position)}
@@ -106,18 +106,18 @@ def test_a_position_that_cannot_occur_has_no_value(any_searcher, text):
 
 @pytest.mark.parametrize("text", ["b 2 2 0 0 0 0", "b 0 0 0 0 4 2", OPEN, *random_positions(1, 30)])
 def test_the_exact_search_ranks_every_move_by_its_true_worth(exact, tiles_2584_2x3, text):
-    worths = worths_of(tiles_2584_2x3, text)
+    values = values_of(tiles_2584_2x3, text)
     (report,) = reports_of(exact, text, Limits(max_lines=99))
     assert report.stop_reason is StopReason.FINISHED
     assert report.score == points(value_of(tiles_2584_2x3, RULES.parse(text)), exact=True)
-    assert {line.moves for line in report.lines} == {(move,) for move in worths}
+    assert {line.moves for line in report.lines} == {(move,) for move in values}
     for line in report.lines:
-        assert line.score == points(worths[line.moves[0]], exact=True)
+        assert line.score == points(values[line.moves[0]], exact=True)
     if text.startswith("b"):
-        in_order = [worths[line.moves[0]] for line in report.lines]
+        in_order = [values[line.moves[0]] for line in report.lines]
         assert in_order == sorted(in_order, reverse=True)
         assert report.move == report.lines[0].moves[0]
-        assert worths[report.move] == pytest.approx(max(worths.values()), abs=CLOSE)
+        assert values[report.move] == pytest.approx(max(values.values()), abs=CLOSE)
         assert report.score == report.lines[0].score
 
 
@@ -144,11 +144,11 @@ def test_max_lines_bounds_the_lines_and_keeps_the_best(exact, tiles_2584_2x3, ma
     # . 2 .
     # . . 1
     text = "b 0 2 0 0 0 1"
-    worths = worths_of(tiles_2584_2x3, text)
+    values = values_of(tiles_2584_2x3, text)
     (report,) = reports_of(exact, text, Limits(max_lines=max_lines))
-    assert len(worths) == 4
+    assert len(values) == 4
     assert len(report.lines) == lines
-    best = sorted(worths.values(), reverse=True)[:lines]
+    best = sorted(values.values(), reverse=True)[:lines]
     assert [line.score.value.points for line in report.lines] == pytest.approx(best, abs=CLOSE)
 
 
@@ -161,7 +161,7 @@ def test_an_after_state_lists_its_drops_likeliest_first_and_is_worth_their_mean(
     # 5 1 6
     # . 12 .
     text = "a 5 1 6 0 12 0"
-    worths = worths_of(tiles_2584_2x3, text)
+    values = values_of(tiles_2584_2x3, text)
     (report,) = reports_of(exact, text, Limits(max_lines=9))
     assert report.move is None
     assert report.score.value.points == pytest.approx(316.0030443, abs=1e-7)
@@ -171,8 +171,8 @@ def test_an_after_state_lists_its_drops_likeliest_first_and_is_worth_their_mean(
     }
     assert [line.probability for line in report.lines] == pytest.approx([0.45, 0.45, 0.05, 0.05])
     for line in report.lines:
-        assert line.score == points(worths[line.moves[0]], exact=True)
-    mean = sum(chances[drop] * worths[drop] for drop in chances)
+        assert line.score == points(values[line.moves[0]], exact=True)
+    mean = sum(chances[drop] * values[drop] for drop in chances)
     assert report.score == points(mean, exact=True)
 
 
@@ -194,8 +194,8 @@ def test_the_empty_board_is_worth_the_start(exact):
 
 @pytest.mark.parametrize("text", ["a 1 0 0 0 0 0", "a 0 0 0 0 1 0", "a 2 0 0 0 0 0", "a 0 2 0 0 0 0"])
 def test_an_opening_board_of_one_tile_is_worth_the_mean_over_its_second_drop(exact, tiles_2584_2x3, text):
-    worths = worths_of(tiles_2584_2x3, text)
-    mean = sum((0.9 if drop[0] == "1" else 0.1) * worth for drop, worth in worths.items()) / 5
+    values = values_of(tiles_2584_2x3, text)
+    mean = sum((0.9 if drop[0] == "1" else 0.1) * worth for drop, worth in values.items()) / 5
     (report,) = reports_of(exact, text, Limits(max_lines=10))
     assert len(report.lines) == 10
     assert report.score == points(mean, exact=True)
@@ -289,9 +289,9 @@ def test_a_nearly_finished_game_is_searched_to_its_end_and_exact(expectimax, til
     last = reports[-1]
     assert (last.stop_reason, last.depth) == (StopReason.FINISHED, depth)
     assert last.score == points(value_of(tiles_2584_2x3, RULES.parse(text)), exact=True)
-    worths = worths_of(tiles_2584_2x3, text)
+    values = values_of(tiles_2584_2x3, text)
     assert {line.moves[0]: line.score for line in last.lines} == {
-        move: points(worth, exact=True) for move, worth in worths.items()
+        move: points(worth, exact=True) for move, worth in values.items()
     }
 
 

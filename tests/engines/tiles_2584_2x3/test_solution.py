@@ -83,10 +83,10 @@ class Befores(dict):
 
     def __missing__(self, board):
         slides = [slide(board, direction) for direction in LINES]
-        worths = [points + self.afters[after] for after, points in slides if after != board]
-        if not worths:
+        values = [points + self.afters[after] for after, points in slides if after != board]
+        if not values:
             self.terminal.append(board)
-        self[board] = max(worths, default=0.0)
+        self[board] = max(values, default=0.0)
         return self[board]
 
     def start_value(self):

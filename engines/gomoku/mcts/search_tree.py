@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.gomoku.board.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
 from plyd.engines.gomoku.board.threats import FAIL as NOTHING_FOUND
-from plyd.engines.gomoku.board.threats import PLIES, chase_for, go_on_chasing, go_on_proving, proof_for
+from plyd.engines.gomoku.board.threats import PLIES, continue_vcf, continue_vct, vcf_for, vct_for
 from plyd.engines.gomoku.board.threats import WIN as FORCE_WINS
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import (
@@ -18,19 +18,26 @@ from plyd.engines.gomoku.mcts.nodes import (
     NODE,
     OPEN,
     ROOT,
+    SIMULATIONS,
     UNKNOWN_PLIES,
     USED,
-    WALKS,
     WIN,
     order,
     plant,
     transplant,
 )
-from plyd.engines.gomoku.mcts.tree import Desk, Room, Taste, gather, room_for, settle
+from plyd.engines.gomoku.mcts.tree import (
+    LeafBatch,
+    MctsParams,
+    PositionWorkspace,
+    expand_leaves,
+    leaf_batch_for,
+    select_leaves,
+)
 from plyd.engines.gomoku.rules import Rule
 
-CURIOSITY, DOUBT, WIDTH = 1.2, 0.25, 24  # see Taste
-CHASE_NODES, THREAT_NODES = 60, 40
+C_PUCT, DOUBT, WIDTH = 1.2, 0.25, 24  # see MctsParams
+VCF_NODES, VCT_NODES = 60, 40
 BATCH = 4  # leaves for the network at a time
 ROOM = 2 * BATCH * 400  # nodes that a batch may need
 MIDDLE = 2  # steps from it, for the first stone
@@ -39,22 +46,20 @@ BLOCKED_SECONDS = 0.0002  # to wait where another thread has all there is to do
 Cells = NDArray[np.uint8]
 
 
-def taste_of(curiosity: float = CURIOSITY, width: int = WIDTH) -> Taste:
-    """What guides the walks."""
-    return Taste(
-        np.float64(curiosity), np.float64(DOUBT), np.int64(width), np.int64(CHASE_NODES), np.int64(THREAT_NODES)
-    )
+def params_of(c_puct: float = C_PUCT, width: int = WIDTH) -> MctsParams:
+    """What guides the simulations."""
+    return MctsParams(np.float64(c_puct), np.float64(DOUBT), np.int64(width), np.int64(VCF_NODES), np.int64(VCT_NODES))
 
 
 @dataclass(slots=True)
-class Walker:
-    """What one thread needs to walk the tree."""
+class SearchThread:
+    """What one thread needs to search the tree."""
 
-    desk: Desk
-    room: Room
+    workspace: PositionWorkspace
+    batch: LeafBatch
 
 
-class Tree:
+class SearchTree:
     """A tree of positions, from the one at hand on."""
 
     def __init__(
@@ -63,13 +68,13 @@ class Tree:
         size: int,
         *,
         rule: Rule = Rule.FREESTYLE,
-        taste: Taste | None = None,
+        params: MctsParams | None = None,
         threads: int = 1,
         most_nodes: int = 1 << 22,
     ) -> None:
-        self.evaluate, self.size, self.taste = evaluate, size, taste or taste_of()
-        self.walkers = [
-            Walker(Desk(empty_board(size, rule), chase_for(), proof_for()), room_for(size, BATCH))
+        self.evaluate, self.size, self.params = evaluate, size, params or params_of()
+        self.threads = [
+            SearchThread(PositionWorkspace(empty_board(size, rule), vcf_for(), vct_for()), leaf_batch_for(size, BATCH))
             for _ in range(threads)
         ]
         self.nodes: Any = np.zeros(most_nodes, NODE)  # reserved; the system gives memory as nodes are used
@@ -86,10 +91,10 @@ class Tree:
         if line == []:
             return
         if line is None:
-            for walker in self.walkers:
+            for thread in self.threads:
                 if not np.array_equal(cells == WALL, self.cells == WALL):  # what it knows is of another board
-                    walker.desk.chase.failed.fill(0)
-                    walker.desk.proof.key.fill(0)
+                    thread.workspace.vcf.failed.fill(0)
+                    thread.workspace.vct.key.fill(0)
             plant(self.nodes, self.state)
         else:
             for cell in line:
@@ -105,50 +110,52 @@ class Tree:
         self.mover, self.is_sought = 3 - self.mover, False
         self._show()
 
-    def walk(self, want: int, most: int, thread: int = 0) -> int:
-        """One batch of up to so many leaves: walk down, ask the network, carry up. How many walks that were."""
-        walker = self.walkers[thread]
+    def simulate_batch(self, want: int, most: int, number: int = 0) -> int:
+        """The number of simulations of one batch of up to `want` leaves: select, ask the network, backpropagate."""
+        thread = self.threads[number]
         start = np.array([self.mover, X, most], np.int64)
         with self._lock:
-            before = int(self.state[WALKS])
-            waiting = gather(self.nodes, self.state, walker.desk, self.taste, walker.room, start, min(want, BATCH))
-            walks = int(self.state[WALKS]) - before
+            before = int(self.state[SIMULATIONS])
+            waiting = select_leaves(
+                self.nodes, self.state, thread.workspace, self.params, thread.batch, start, min(want, BATCH)
+            )
+            simulations = int(self.state[SIMULATIONS]) - before
         if waiting:
-            logits, values = self.evaluate(walker.room.planes[:waiting])
+            logits, values = self.evaluate(thread.batch.planes[:waiting])
             with self._lock:
-                settle(self.nodes, self.state, self.taste, walker.room, logits, values, waiting)
-        elif not walks:
+                expand_leaves(self.nodes, self.state, self.params, thread.batch, logits, values, waiting)
+        elif not simulations:
             time.sleep(BLOCKED_SECONDS)
-        return walks
+        return simulations
 
     def seek_win(self, nodes: int, deadline_ns: int, *, by_threes: bool) -> None:
         """Look for a win by continuous fours, or by open threes too, at the root, with so many nodes at most."""
-        board, chase, proof = self.walkers[0].desk
+        board, vcf, vct = self.threads[0].workspace
         root, is_new = self.root, True
         while nodes > 0 and time.monotonic_ns() < deadline_ns and root["status"] == OPEN:
             slice_nodes = min(nodes, SEEK_NODES)
             if by_threes:
-                verdict, reply, _ = go_on_proving(board, proof, self.mover, slice_nodes, is_new)
+                verdict, reply, _ = continue_vct(board, vct, self.mover, slice_nodes, is_new)
             else:
-                verdict, reply = go_on_chasing(board, chase, self.mover, slice_nodes, is_new)
+                verdict, reply = continue_vcf(board, vcf, self.mover, slice_nodes, is_new)
             if verdict == NOTHING_FOUND:
                 break
             if verdict == FORCE_WINS:
                 self.root["reply"] = reply
-                self.root["plies"] = UNKNOWN_PLIES if by_threes else chase.state[PLIES]
+                self.root["plies"] = UNKNOWN_PLIES if by_threes else vcf.state[PLIES]
                 self.root["status"] = WIN
             nodes, is_new = nodes - slice_nodes, False
         self._show()  # a search that ran out of nodes leaves its moves on the board
 
-    def simulate(self, walks: int) -> None:
-        """So many walks by this thread, or fewer if the result is certain before."""
+    def simulate(self, simulations: int) -> None:
+        """So many simulations by this thread, or fewer if the result is certain before."""
         done = 0
-        while done < walks and self.root["status"] == OPEN:
+        while done < simulations and self.root["status"] == OPEN:
             self.make_room(ROOM)
-            done += self.walk(BATCH if self.root["visits"] > 2 * BATCH else 1, walks - done)
+            done += self.simulate_batch(BATCH if self.root["visits"] > 2 * BATCH else 1, simulations - done)
 
     def keep_to_middle(self) -> None:
-        """Of the root's moves leave those near the middle, with all of the odds."""
+        """Of the root's moves keep only those near the middle, with all of the odds."""
         root, children = self.root, self.children_of(self.root)
         cells = np.array([self.cell_of(int(point)) for point in children["point"]])
         steps = np.abs(np.stack(np.divmod(cells, self.size)) - (self.size - 1) / 2).max(axis=0)
@@ -223,10 +230,10 @@ class Tree:
         plant(self.nodes, self.state)
 
     def _show(self) -> None:
-        for walker in self.walkers:
-            grid = walker.desk.board.stone.reshape(ROWS, STRIDE)
+        for thread in self.threads:
+            grid = thread.workspace.board.stone.reshape(ROWS, STRIDE)
             grid[MARGIN : MARGIN + self.size, MARGIN : MARGIN + self.size] = self.cells
-            count_anew(walker.desk.board)
+            count_anew(thread.workspace.board)
 
     def make_room(self, needed: int) -> None:
         """Where the array is full, keep only what grows from the root. No thread may be at work on the tree."""
