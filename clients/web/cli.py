@@ -8,7 +8,6 @@ import threading
 
 import click
 
-FIRST_DAEMON, DAEMONS = 25840, 5  # the ports of `plyd up`
 DEFAULT_LISTEN = "127.0.0.1:25850"
 WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - all interfaces, which others call by other names
 MAX_MESSAGE_BYTES = 128 << 10  # from a page
@@ -23,7 +22,7 @@ GRACE_SECONDS = 2
     "--connect",
     multiple=True,
     metavar="ADDRESS",
-    help=f"HOST:PORT or unix:PATH of a daemon; repeatable.  [default: those of `plyd up`, ports {FIRST_DAEMON} and up]",
+    help="HOST:PORT or unix:PATH of a daemon; repeatable.  [default: those of `plyd up`, ports 25840 and up]",
 )
 @click.option(
     "--name",
@@ -47,10 +46,10 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
     plyd web --connect 127.0.0.1:25844 --listen 127.0.0.1:8000
     plyd web --listen 0.0.0.0:8000 --insecure --name games.example
     """
-    from plyd.clients.library.channel import Endpoint, is_loopback, parse_endpoint
+    from plyd.clients.library.channel import UP_ADDRESSES, Endpoint, is_loopback, parse_endpoint
     from plyd.clients.library.errors import PlydError
 
-    targets = connect or tuple(f"127.0.0.1:{FIRST_DAEMON + i}" for i in range(DAEMONS))
+    targets = connect or tuple(UP_ADDRESSES.values())
     try:
         wanted = parse_endpoint(listen, insecure=True)
     except PlydError as error:

@@ -21,7 +21,7 @@ from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
 from plyd.clients.formats.files import GameRecord
 from plyd.clients.library.errors import InvalidRequest, PlydError
 from plyd.clients.library.requests import Position, Report, State
-from plyd.clients.web.search_stream import SearchQuery
+from plyd.clients.web.search_stream import PageQuery
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_TEXT_LENGTH = 4096  # of a start, a variant and the like
@@ -115,12 +115,12 @@ class PageRequest:
         )
         return Position(game=game, variant=variant, start=start, moves=_moves(value.get("moves", [])))
 
-    def search_query(self) -> SearchQuery:
+    def search_query(self) -> PageQuery:
         """The fields of a search."""
         options = self._fields.get("options", {})
         if not isinstance(options, dict) or len(options) > MAX_OPTIONS:
             raise InvalidRequest(f"options is {options!r:.60}; allowed is an object of at most {MAX_OPTIONS} texts")
-        return SearchQuery(
+        return PageQuery(
             position=self.position(),
             seconds=self.seconds(),
             nodes=self.whole("nodes", 1, MAX_NODES),

@@ -18,7 +18,7 @@ STOP_AGAIN_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class SearchQuery:
+class PageQuery:
     """What a page asks of a search: a position, limits, and the number of lines of play."""
 
     position: Position
@@ -44,7 +44,7 @@ class SearchStream:
         self._game = None
 
     async def search(
-        self, link: DaemonLink, query: SearchQuery, stopped: asyncio.Event, on_queue: Callable[[int], None]
+        self, link: DaemonLink, query: PageQuery, stopped: asyncio.Event, on_queue: Callable[[int], None]
     ) -> AsyncGenerator[Report, None]:
         """Reports, the last one final.
 
@@ -86,7 +86,7 @@ class SearchStream:
             yield report
 
     async def _search_slice(
-        self, link: DaemonLink, query: SearchQuery, spent: float, time_slice: TimeSlice, stopped: asyncio.Event
+        self, link: DaemonLink, query: PageQuery, spent: float, time_slice: TimeSlice, stopped: asyncio.Event
     ) -> AsyncGenerator[Report, None]:
         """The reports of one time slice; the last one is final for the daemon."""
         game = await self._game_at(link, query)
@@ -113,7 +113,7 @@ class SearchStream:
             for wait in waits:
                 wait.cancel()
 
-    async def _game_at(self, link: DaemonLink, query: SearchQuery) -> AsyncGame:
+    async def _game_at(self, link: DaemonLink, query: PageQuery) -> AsyncGame:
         """The stream's game at the query's position: moved there from the last position if it is the same game."""
         position = query.position
         key = (link.address, position.game, position.variant, position.start, tuple(sorted(query.options.items())))
