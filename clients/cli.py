@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
@@ -65,6 +65,17 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def parse_options(pairs: Sequence[str]) -> dict[str, str]:
+    """Engine options by name, from the NAME=VALUE texts of --option."""
+    options = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{pair!r}; expected NAME=VALUE", param_hint="--option")
+        options[name] = value
+    return options
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("plyd"), prog_name="plyd")
 def main() -> None:
@@ -72,7 +83,7 @@ def main() -> None:
 
     \b
     plyd up                                  run every engine
-    echo "b 2 2 0 0 0 0" | plyd solve        what is this 2x3 position worth?
+    echo "b 2 2 0 0 0 0" | plyd solve        value of a 2x3 position
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our own errors replace what the core of gRPC prints
 

@@ -1,6 +1,6 @@
-"""Measures what a daemon of each game needs: `python deploy/sizing.py [--cold] [GAME]...` prints a table, a row a game.
+"""Measures start time and memory of a daemon of each game: `python deploy/sizing.py [--cold] [GAME]...` prints a table.
 
-One daemon at a time, on this machine, by the clock on the wall and the kernel's own account of its memory.
+One daemon at a time, on this machine, with wall-clock time and the memory that the kernel reports.
 """
 
 import argparse
@@ -23,7 +23,7 @@ COLUMNS = ("game", "cold s", "warm s", "ready MiB", "after searches", "a session
 
 
 class Served:
-    """A daemon that serves: where, since how many seconds after its start, and as which process."""
+    """A daemon that serves: its address, the seconds until it was ready, and its process."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         began = time.perf_counter()
@@ -33,7 +33,7 @@ class Served:
         self._status = Path(f"/proc/{process.pid}/status")
 
     def mebibytes(self, field: str = "VmRSS") -> float:
-        """Memory that is resident now, or the most that ever was (VmHWM)."""
+        """Resident memory now, or its peak (VmHWM)."""
         [line] = [line for line in self._status.read_text().splitlines() if line.startswith(f"{field}:")]
         return int(line.split()[1]) / 1024
 

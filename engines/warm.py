@@ -1,4 +1,4 @@
-"""`plyd warm`: compile now what the first start of each engine would compile."""
+"""The command `plyd warm`: compile the kernels that the first start of each engine would compile."""
 
 import signal
 import time
@@ -16,11 +16,11 @@ from plyd.engines.core.errors import EngineError, UnknownGame
 @click.command(short_help="Compile every engine's kernels, once.")
 @click.argument("games", nargs=-1)
 def warm(games: tuple[str, ...]) -> None:
-    """Compile the kernels of GAMES, or of every game, and keep them, so that their daemons are ready in seconds.
+    """Compile the kernels of GAMES and cache them, so that their daemons start in seconds. Default: all games.
 
-    A daemon's first start does the same. This is for when nobody should wait for that: after an installation, before a
-    tournament, in an image. Games are compiled side by side, as many as there are cores; what is compiled already
-    costs no more than a start.
+    The first start of a daemon does the same. Use this command if nobody should have to wait for it: after an
+    installation, before a tournament, or in a container image. As many games are compiled at once as there are cores;
+    kernels that are in the cache are not compiled again.
 
     \b
     plyd warm

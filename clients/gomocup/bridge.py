@@ -8,7 +8,7 @@ from importlib.metadata import version
 from random import Random
 
 from plyd.clients.gomocup.board import OPPONENT, OWN, CommandRejected, EnginePosition, GomocupBoard, Point
-from plyd.clients.gomocup.engine import GomocupEngine, SearchQuery
+from plyd.clients.gomocup.engine import GomocupEngine, GomocupQuery
 from plyd.clients.gomocup.swap2 import swap2
 from plyd.clients.gomocup.text import POINT, STONE, SearchPrinter, StoneList, one_line, point_of, quoted, report_text
 from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines
@@ -290,10 +290,10 @@ class GomocupBridge:
         printer.close()
         return printer.latest
 
-    def _query(self, position: EnginePosition) -> SearchQuery:
+    def _query(self, position: EnginePosition) -> GomocupQuery:
         nodes, depth = self._limits.get("nodes"), self._limits.get("depth")
         depth = min(depth, MAX_DEPTH) if depth else None
-        return SearchQuery(
+        return GomocupQuery(
             position, variant_of(self._rule), {**self._manager_options(), **self._options}, nodes or None, depth
         )
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import click
 
+from plyd.clients.cli import parse_options
+
 MOVE_MS = 5000
 MAX_LINE_BYTES = 1 << 16
 GRACE_SECONDS = 0.1  # for answers to commands that arrived before END
@@ -51,11 +53,11 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> Non
     plyd warm gomoku
     c-gomoku-cli -each tc=0/1 tolerance=10 -engine cmd=/path/to/pbrain-plyd -engine cmd=/path/to/pbrain-other \\
         -boardsize 15 -rule 0 -games 40
-    plyd gomocup --connect 127.0.0.1:25844 --option threads=2
+    plyd gomocup --connect 127.0.0.1:25844 --option method=negascout --option threads=2
 
     docs/gomocup.md describes every command and the use of time.
     """
-    options = options_of(option)
+    options = parse_options(option)
     if connect == "":
         raise click.BadParameter("an address is HOST:PORT or unix:PATH", param_hint="--connect")
     for stream in (sys.stdin, sys.stdout):
@@ -72,17 +74,6 @@ def main() -> None:
     """The program `pbrain-plyd`."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our messages say what gRPC's core would print
     gomocup(prog_name="pbrain-plyd")
-
-
-def options_of(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Options by name, from NAME=VALUE texts."""
-    options = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not name or not equals:
-            raise click.BadParameter(f"{pair!r}; expected NAME=VALUE", param_hint="--option")
-        options[name] = value
-    return options
 
 
 async def serve(connect: str | None, move_ms: int, options: dict[str, str]) -> None:

@@ -22,7 +22,7 @@ TRANSIENT = (Unavailable, Overloaded, TimedOut, DaemonFault, Cancelled)  # error
 
 
 @dataclass(frozen=True, slots=True)
-class SearchQuery:
+class GomocupQuery:
     """Arguments of a search: position, variant, engine options, and limits other than time."""
 
     position: EnginePosition
@@ -41,7 +41,7 @@ class GomocupEngine:
         self._place = place
         self._client: AsyncEngineClient | None = None
         self._game: AsyncGame | None = None
-        self._asked: SearchQuery | None = None  # the query whose position the stream has now
+        self._asked: GomocupQuery | None = None  # the query whose position the stream has now
         self._search: asyncio.Task[None] | None = None  # the last search, which may still run
         self._is_stopped = False
 
@@ -52,7 +52,7 @@ class GomocupEngine:
         while True:
             try:
                 is_new = self._client is None
-                game = await self._follow(SearchQuery(EnginePosition("", ()), "", options))
+                game = await self._follow(GomocupQuery(EnginePosition("", ()), "", options))
                 if is_new:
                     await game.best(seconds=WARM_UP_SECONDS)
                 return
@@ -60,7 +60,7 @@ class GomocupEngine:
                 self._drop_stream(error)
                 await asyncio.sleep(retry.delay_after(error))
 
-    async def search(self, query: SearchQuery, end: float, late: float, on_report: Callable[[Report], None]) -> None:
+    async def search(self, query: GomocupQuery, end: float, late: float, on_report: Callable[[Report], None]) -> None:
         """Search until `end` by the loop's clock; `on_report` gets the reports, of which the last is final.
 
         Retries while the daemon is unavailable or overloaded, and once after a fault. Raises TimeoutError at `late`.
@@ -78,7 +78,7 @@ class GomocupEngine:
             raise TimeoutError
         search.result()
 
-    async def _search_with_retries(self, query: SearchQuery, end: float, on_report: Callable[[Report], None]) -> None:
+    async def _search_with_retries(self, query: GomocupQuery, end: float, on_report: Callable[[Report], None]) -> None:
         faults, delay = 0, FIRST_DELAY_SECONDS
         while True:
             try:
@@ -130,7 +130,7 @@ class GomocupEngine:
                     await self._client.close()
         self._place.close()
 
-    async def _follow(self, query: SearchQuery) -> AsyncGame:
+    async def _follow(self, query: GomocupQuery) -> AsyncGame:
         """The stream at the query's position: by moves if it continues the same game, otherwise a new stream."""
         client = await self._connect()
         game, asked = self._game, self._asked
@@ -170,7 +170,7 @@ class GomocupEngine:
         self._game = self._asked = None
 
 
-def is_continuation(one: SearchQuery, other: SearchQuery) -> bool:
+def is_continuation(one: GomocupQuery, other: GomocupQuery) -> bool:
     """Whether two queries belong to the same game: same start, variant and options."""
     return (one.position.start, one.variant, one.options) == (other.position.start, other.variant, other.options)
 

@@ -20,6 +20,14 @@ LARGE = {"2584": "2.4 GB of weights, up to 30 s"}  # games whose daemon takes lo
 LONGEST_FOLDER = 80  # bytes; the path of a Unix socket may have about 100
 
 
+def announce_start(game: str) -> None:
+    """Say on stderr that an engine takes long to start, and name the running daemon that could be used instead."""
+    if game in LARGE:
+        running = running_daemon(game)
+        hint = f"; --connect {running} uses the daemon that is running" if running else ""
+        print(f"starting a private {game} engine ({LARGE[game]}){hint}", file=sys.stderr, flush=True)
+
+
 class EmbeddedDaemon:
     """A daemon for this process only; in a `with`, `target` is its address.
 
@@ -46,7 +54,7 @@ class EmbeddedDaemon:
             start_new_session=True,  # Ctrl-C in the terminal reaches the client only, which then ends the daemon
         )
         for game in self._games:
-            self._announce(game)
+            announce_start(game)
         try:
             self._wait()
         except BaseException:
@@ -67,13 +75,6 @@ class EmbeddedDaemon:
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._errors.close()
-
-    def _announce(self, game: str) -> None:
-        """Say on stderr what takes long, and name the daemon that could be used instead."""
-        if game in LARGE:
-            running = running_daemon(game)
-            hint = f"; --connect {running} uses the one that is running" if running else ""
-            print(f"starting a private {game} daemon ({LARGE[game]}){hint}", file=sys.stderr, flush=True)
 
     def _wait(self) -> None:
         """Return once it reports that it serves."""

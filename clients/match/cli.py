@@ -85,7 +85,7 @@ def match(game: str, as_json: bool, **options: Any) -> None:
     plyd match connect4 --first "time=0.2" --second "time=0.1"
     plyd match connect4 --nodes 1000 --first "seed=1" --second "seed=2" --games 400
     plyd match connect4 --second "at=127.0.0.1:25843 name=old" --sprt 0 20 --games 10000
-    plyd match gomoku --second "at=127.0.0.1:25844" --variant renju --move-time 500
+    plyd match gomoku --first "method=mcts" --second "method=negascout at=127.0.0.1:25844" --move-time 500
     plyd match connect4 --start 7x6 --start "9x9 #5,5" --opening-plies 6 --save games.jsonl
     """
     from plyd.clients.library.errors import PlydError

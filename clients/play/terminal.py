@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from plyd.clients.cli import parse_options
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
@@ -132,15 +133,11 @@ def run(game: str, start: str, options: dict[str, Any], variant: str = "") -> No
 
 def settings_of(game: str, start: str, options: dict[str, Any]) -> TerminalSettings:
     """The settings from the command line, with defaults filled in."""
-    pairs = [pair.partition("=") for pair in options["option"]]
-    for name, equals, value in pairs:
-        if not name or not equals:
-            raise click.BadParameter(f"{name + equals + value!r}; expected NAME=VALUE", param_hint="--option")
     milliseconds, nodes = options["move_time"], options["nodes"]
     if milliseconds is None and nodes is None:
         milliseconds = MOVE_MS
     thinking: LimitArgs = {"nodes": nodes, "seconds": milliseconds / 1000 if milliseconds is not None else None}
-    named = {name: value for name, _, value in pairs}
+    named = parse_options(options["option"])
     return TerminalSettings(
         game, start, options["first"] == "engine", options["watch"], options["ponder"], thinking, named
     )

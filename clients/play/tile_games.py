@@ -15,6 +15,7 @@ import click
 
 from plyd.clients.formats.tile_replay import FACES, FinishedGame, Replay
 from plyd.clients.hosts.arena2584 import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
+from plyd.clients.library.embedded import announce_start
 
 BULK = [sys.executable, "-P", "-m", "plyd.engines.tiles.play.many_games"]
 
@@ -37,6 +38,8 @@ class TileSettings:
 
 def in_bulk(settings: TileSettings, *, with_actions: bool) -> Generator[FinishedGame, None, None]:
     """Games played by the engine in a process of its own, as they end."""
+    if settings.evil:
+        announce_start(settings.game)
     thinking = ["--depth", settings.depth or 1] if settings.move_time is None else ["--move-time", settings.move_time]
     command = [*BULK, settings.game, "--variant", settings.variant, "--games", settings.games, *thinking]
     command += ["--seed", settings.seed, "--threads", settings.threads]

@@ -4,7 +4,7 @@ numba's own cache looks only at the file that a kernel stands in, so an edit to 
 file would go unseen. Here the key of a kernel is its file and every file of ours that this one imports, directly or
 not: an edit recompiles what can see it, and nothing else.
 
-    ~/.cache/plyd/kernels/gomoku.board.threats-0f6b1c2a9d3e4f50/     one folder a source file and state of its imports
+    ~/.cache/plyd/kernels/gomoku.board.vcf-0f6b1c2a9d3e4f50/     one folder a source file and state of its imports
 
 NUMBA_CACHE_DIR names another root. With no root to write to, kernels are compiled anew in every process.
 """

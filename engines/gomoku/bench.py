@@ -10,7 +10,7 @@ from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits, Proven, Searcher
 from plyd.engines.gomoku.board.board import O, X, board_of
-from plyd.engines.gomoku.board.threats import continue_vct, vct_for
+from plyd.engines.gomoku.board.vct import continue_vct, vct_for
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
 from plyd.engines.gomoku.negascout.searcher import DEEPEST
 from plyd.engines.gomoku.rules import FREESTYLE, Position, Rule

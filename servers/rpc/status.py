@@ -1,4 +1,4 @@
-"""How an error reaches the wire: one status for each kind, with rich details where they help."""
+"""Errors as gRPC statuses: one status for each kind of error, with details where they help."""
 
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
@@ -23,21 +23,21 @@ STATUS: dict[type[errors.EngineError], StatusCode] = {
     errors.ShuttingDown: StatusCode.UNAVAILABLE,
 }
 
-INTERNAL_MESSAGE = "a fault of the daemon's own; its log says more"
+INTERNAL_MESSAGE = "internal error of the daemon; its log has the details"
 
 
 def status_code(error: BaseException) -> StatusCode:
-    """The status an error ends a call with; INTERNAL for whatever is not in the tree."""
+    """The status that an error ends a call with; INTERNAL for an error that is not in the table."""
     return next((status for kind, status in STATUS.items() if isinstance(error, kind)), StatusCode.INTERNAL)
 
 
 def status_message(error: BaseException) -> str:
-    """What the caller is told; nothing of the inside of a fault."""
+    """The message for the caller; it reveals nothing about an internal error."""
     return str(error) if isinstance(error, errors.EngineError) else INTERNAL_MESSAGE
 
 
 def trailing_details(error: errors.EngineError) -> tuple[tuple[str, bytes], ...]:
-    """Metadata with the field at fault, or when to try again."""
+    """Trailing metadata with the field at fault, or with the time to try again."""
     status = Status(code=status_code(error).value[0], message=str(error))
     if isinstance(error, errors.Overloaded):
         delay = Duration()

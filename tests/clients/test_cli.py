@@ -74,7 +74,7 @@ def test_installed_program_is_the_same(run):
     [
         (["solve", "--fast"], "No such option '--fast'"),
         (["solve", "b 2 2 0 0 0 0"], "unexpected extra argument"),
-        (["serve"], "no game named"),
+        (["serve"], "missing GAME"),
         (["serve", "2584-2x3", "--slots", "0"], "0 is not in the range"),
         (["health", "--wait", "long"], "'long' is not a valid float"),
     ],

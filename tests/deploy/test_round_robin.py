@@ -6,57 +6,68 @@ import signal
 import pytest
 
 from plyd.clients import AsyncEngineClient, EngineClient
+from plyd.engines import registry
 from tests.patience import SOON, until
+from tests.servers.conftest import house, open_daemon  # noqa: F401
 from tests.servers.daemons import Process
 
 POSITION = "b 1 1 0 0 0 0"
 
 
+def target_of(*addresses):
+    """A target that names several daemons."""
+    return "ipv4:" + ",".join(addresses)
+
+
+def calls(daemon, name):
+    """How many calls of a method a daemon has answered."""
+    requests = daemon.runtime.observer.metrics.requests
+    return sum(sum(histogram.counts) for (method, *_), histogram in requests.items() if method == name)
+
+
 @pytest.fixture
-def pair(tmp_path):
-    """Two daemons, and a target that names both."""
-    with Process(tmp_path, "--listen", "127.0.0.1:0") as one, Process(tmp_path, "--listen", "127.0.0.1:0") as other:
-        target = "ipv4:" + ",".join(process.addresses()[0] for process in (one, other))
-        yield one, other, target
+def pair(open_daemon):  # noqa: F811
+    """Two daemons within this process."""
+    return [open_daemon(registry.load("2584-2x3")) for _ in range(2)]
 
 
-def searches(process):
-    return sum(line["method"] == "Search" for line in process.requests())
+def connect(client, *daemons):
+    """Call until the client has a connection to each of these daemons."""
+    until(lambda: client.describe() and all(calls(daemon, "Describe") for daemon in daemons))
 
 
-def test_calls_are_spread_evenly_and_go_on_when_a_daemon_is_killed(pair):
-    one, other, target = pair
-    with EngineClient(target, retry_seconds=5) as client:
-        until(lambda: client.describe() and one.requests() and other.requests())  # both connections stand
-        for _ in range(40):
-            client.search(POSITION)
-        until(lambda: searches(one) + searches(other) == 40)  # in the log, soon
-        assert searches(one) == searches(other) == 20
-        one.signal(signal.SIGKILL)
-        one.exit_status()
-        assert all(client.search(POSITION).final for _ in range(40))
-        until(lambda: searches(other) == 60)
+def test_calls_are_spread_evenly_and_go_on_when_a_daemon_is_killed(open_daemon, tmp_path):  # noqa: F811
+    other = open_daemon(registry.load("2584-2x3"))
+    with Process(tmp_path, "--listen", "127.0.0.1:0") as one:
+        target = target_of(*one.addresses(), other.target)
+        with EngineClient(target, retry_seconds=5) as client:
+            until(lambda: client.describe() and one.requests() and calls(other, "Describe"))
+            for _ in range(40):
+                client.search(POSITION)
+            assert calls(other, "Search") == 20
+            one.signal(signal.SIGKILL)
+            one.exit_status()
+            assert all(client.search(POSITION).final for _ in range(40))
+            assert calls(other, "Search") == 60
 
 
 def test_a_daemon_that_drains_hands_its_callers_to_the_other(pair):
-    one, other, target = pair
-    with EngineClient(target) as client:
-        until(lambda: client.describe() and one.requests() and other.requests())
+    one, other = pair
+    with EngineClient(target_of(one.target, other.target)) as client:
+        connect(client, *pair)
         with client.play(POSITION) as game, client.play(POSITION) as second:  # one on each daemon
-            one.signal(signal.SIGTERM)
+            stopped = one.stop()
             assert all(client.search(POSITION).final for _ in range(20))
             del game, second
-        assert one.exit_status() == 0
+        assert stopped.result(SOON)
         assert client.search(POSITION).final
 
 
 def test_the_asyncio_client_spreads_its_calls_too(pair):
-    one, other, target = pair
-
     async def call():
-        async with AsyncEngineClient(target) as client:
+        async with AsyncEngineClient(target_of(*(daemon.target for daemon in pair))) as client:
             await asyncio.gather(*(client.wait_until_ready(10) for _ in range(4)))
-            while not (one.requests() and other.requests()):
+            while not all(calls(daemon, "Describe") for daemon in pair):
                 await client.describe()
 
     asyncio.run(asyncio.wait_for(call(), SOON))

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.victim import Victim
-from tests.servers.conftest import house, open_daemon, serve  # noqa: F401
+from tests.servers.conftest import house, keep_loggers, open_daemon, serve  # noqa: F401
 
 
 @pytest.fixture(scope="session")

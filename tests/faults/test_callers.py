@@ -1,6 +1,8 @@
 """Callers who read slowly, say half a word, lie about lengths, are late, or come in thousands: nobody else notices."""
 
+import contextlib
 import random
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -128,7 +130,9 @@ def test_malformed_frames_end_at_most_their_own_connection(victim, data):
             connection.sendall(data)
         except ConnectionError:
             return  # it has hung up already
-        everything(connection, 0.3)
+        with contextlib.suppress(OSError):  # it has hung up
+            connection.shutdown(socket.SHUT_WR)
+        everything(connection, SOON)  # until it hangs up, having read all
     victim.check()
     assert victim.resident_megabytes() - memory < MEGABYTES_FOR_NOTHING
 
@@ -176,7 +180,7 @@ def test_a_deadline_in_the_past_or_nearly_costs_no_slot(victim, timeout):
 # --- Very many -------------------------------------------------------------------------------------------------------
 
 
-def test_thousands_of_short_streams_leave_nothing_behind(victim):
+def test_a_thousand_short_streams_leave_nothing_behind(victim):
     with Caller(victim.target) as caller:
 
         def short_stream(number):
@@ -190,9 +194,9 @@ def test_thousands_of_short_streams_leave_nothing_behind(victim):
             replies.cancel()
 
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(short_stream, range(500)))  # until whatever grows at first has grown
+            list(pool.map(short_stream, range(300)))  # until whatever grows at first has grown
             memory, files = victim.resident_megabytes(), victim.open_files()
-            list(pool.map(short_stream, range(2000)))
+            list(pool.map(short_stream, range(1000)))
     assert victim.resident_megabytes() - memory < 15
     until(lambda: victim.open_files() <= files)
 

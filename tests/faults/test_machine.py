@@ -15,8 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from plyd.clients import EngineClient
+from plyd.clients.cli import main
 from plyd.clients.library.errors import PlydError
 from plyd.models import files
 from plyd.models.ntuple.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -149,33 +151,33 @@ def flipped(data):
         (lambda data: b"GIF89a" + data, "is not a file of weights: it does not begin with PLYDNET1"),
     ],
 )
-def test_a_broken_model_is_one_line_and_status_1(tmp_path, spoil, complaint):
+def test_a_broken_model_is_one_line_and_status_1(tmp_path, keep_loggers, spoil, complaint):
     broken = tmp_path / "broken.plyd"
     broken.write_bytes(spoil((ROOT / "models/weights/gomoku-freestyle.plyd").read_bytes()))
-    command = [*PLYD, "serve", "gomoku", "--model", str(broken), "--listen", "127.0.0.1:0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
-    assert (done.returncode, done.stdout) == (1, "")
+    done = CliRunner().invoke(main, ["serve", "gomoku", "--model", str(broken), "--listen", "127.0.0.1:0"])
+    assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == f"Error: {broken} {complaint}\n"
 
 
 @pytest.mark.parametrize(("game", "name"), [("2048", "2048-classic.plyd"), ("gomoku", "gomoku-freestyle.plyd")])
 def test_a_truncated_weight_file_that_ships_ends_the_daemon_with_one_clear_line(tmp_path, game, name):
     package = tmp_path / "plyd"
-    (package / "models").mkdir(parents=True)
+    weights = package / "models/weights"
+    weights.mkdir(parents=True)
     for room in ("engines", "servers", "clients"):
         (package / room).symlink_to(ROOT / room)
     (package / "v1").symlink_to(ROOT / "proto/plyd/v1")
-    for file in (ROOT / "models").iterdir():
-        if file.name not in (name, "__pycache__"):
-            (package / "models" / file.name).symlink_to(file)
-    (package / "models" / name).write_bytes(cut((ROOT / "models" / name).read_bytes()))
+    for file in [*(ROOT / "models").iterdir(), *(ROOT / "models/weights").iterdir()]:
+        if file.name not in (name, "weights", "__pycache__"):
+            (package / file.relative_to(ROOT)).symlink_to(file)
+    (weights / name).write_bytes(cut((ROOT / "models/weights" / name).read_bytes()))
     command = [*PLYD, "serve", game, "--listen", f"unix:{tmp_path / 's'}", "--log-format", "human"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, env=environment)
     assert (done.returncode, done.stdout) == (1, "")
     assert "Traceback" not in done.stderr
     [complaint] = [line for line in done.stderr.splitlines() if "SHA-256" in line]
-    assert f"{package / 'models' / name} is corrupt or cut short" in complaint
+    assert f"{weights / name} is corrupt or cut short" in complaint
     assert not (tmp_path / "s").exists()
 
 
@@ -257,7 +259,7 @@ def test_a_clock_that_jumps_by_years_changes_no_limit(tmp_path):
     try:
         assert process.stdout.readline().startswith(b"serving")
         with EngineClient(f"unix:{path}") as client:
-            for jump in ("+0", "+3y", "-3y", "+1d", "-1d", "+0"):
+            for jump in ("+3y", "-3y"):
                 began = time.monotonic()
                 timer = threading.Timer(0.1, clock.write_text, [jump])  # in mid-search
                 timer.start()

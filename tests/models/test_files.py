@@ -259,7 +259,7 @@ def test_an_array_of_anything_but_plain_numbers_is_refused(path, dtype):
 
 @pytest.mark.parametrize("array", [np.array([{}]), np.array(["ab"]), np.array([1j]), np.array([True])], ids=repr)
 def test_an_array_that_could_not_be_read_is_not_written(path, whole, array):
-    with pytest.raises(BadWeights, match="array odd is of"):
+    with pytest.raises(BadWeights, match="array odd has the type"):
         write_file(path, {}, {"a": np.zeros(3), "odd": array})
     assert path.read_bytes() == whole
     assert list(path.parent.iterdir()) == [path]

@@ -1,8 +1,8 @@
-/* One question to a plyd daemon: plyd.v1.EngineService/Search, in plain C11 and POSIX sockets.
+/* One call of plyd.v1.EngineService/Search on a plyd daemon, in plain C11 and POSIX sockets.
  *
- * The call is spoken by hand: a cleartext HTTP/2 connection with one stream, headers written as literals, a message of
- * a few fields. Of what comes back only the message is read, and of headers only what tells of an error.
- * For one source file to include; everything is static. The entry, plyd_search, is last.
+ * Uses a cleartext HTTP/2 connection with one stream, literal headers, and a message of a few fields. Of the answer it
+ * reads only the message, and of the headers only those of an error.
+ * To be included by one source file; everything is static. The entry, plyd_search, is last.
  */
 #ifndef PLYD_CALL_H
 #define PLYD_CALL_H
@@ -25,7 +25,7 @@
 #endif
 
 #ifndef GRACE_MS
-#define GRACE_MS 200 /* for the way there and back, beyond the time to think */
+#define GRACE_MS 200 /* for the network, added to the time of the search */
 #endif
 
 enum {
@@ -56,8 +56,8 @@ typedef struct {
 
 typedef struct {
     int file;
-    int64_t end_ms; /* of our patience */
-    char *why;      /* what went wrong, once something did */
+    int64_t end_ms; /* when the call times out */
+    char *why;      /* the reason of a failure */
 } Link;
 
 static int fail(char *why, const char *format, ...) {
@@ -136,7 +136,7 @@ static int connect_to(Link *link, const struct addrinfo *place) {
     return error ? fail(link->why, "%s", strerror(error)) : -1;
 }
 
-/* Connects to HOST:PORT, where an IPv6 host may stand in brackets. */
+/* Connects to HOST:PORT, where an IPv6 host is in brackets. */
 static int dial(Link *link, const char *address) {
     char host[256];
     struct addrinfo wanted, *places = NULL;
@@ -160,7 +160,7 @@ static int dial(Link *link, const char *address) {
 /* Protocol Buffers: a message is fields, each a key (number << 3 | wire type) and a value */
 
 static void put(Buffer *buffer, const void *bytes, size_t size) {
-    if (size > sizeof buffer->bytes - buffer->size) abort(); /* a fault of ours: nothing here has a caller's length */
+    if (size > sizeof buffer->bytes - buffer->size) abort(); /* a bug: no length here comes from a caller */
     memcpy(buffer->bytes + buffer->size, bytes, size);
     buffer->size += size;
 }
@@ -230,7 +230,7 @@ static int read_move(const Answer *answer, char *move, size_t room, char *why) {
     return 0;
 }
 
-/* HTTP/2: a frame is length (3 bytes), type, flags, stream (4), and so many bytes */
+/* HTTP/2: a frame is length (3 bytes), type, flags, stream (4), and the payload */
 
 static void put_frame(Buffer *buffer, unsigned type, unsigned flags, unsigned stream, const void *bytes, size_t size) {
     unsigned char head[FRAME_HEAD] = {(unsigned char)(size >> 16), (unsigned char)(size >> 8), (unsigned char)size,
@@ -293,7 +293,7 @@ static int reply_to(const Link *link, const Frame *frame) {
     return send_all(link, buffer.bytes, buffer.size);
 }
 
-/* Why a call ended without a message, if the headers say so in plain letters. */
+/* The reason why a call ended without a message, if the headers give one as plain text. */
 static int refused(const Frame *frame, char *why) {
     static const char name[] = "grpc-message";
     const size_t size = sizeof name - 1;
@@ -321,7 +321,7 @@ static int add_data(Answer *answer, const Frame *frame, char *why) {
     return 0;
 }
 
-/* Acts on frames until the stream is at its end, or an error is. */
+/* Handles frames until the stream ends or an error occurs. */
 static int receive_answer(const Link *link, Answer *answer) {
     Frame frame;
     for (;;) {
@@ -336,8 +336,8 @@ static int receive_answer(const Link *link, Answer *answer) {
     }
 }
 
-/* Asks the daemon at HOST:PORT for its move in a position, within so many milliseconds and GRACE_MS. Returns 0 and the
- * move, or -1 and why there is none. The game's name and the position together have at most 500 characters. */
+/* Asks the daemon at HOST:PORT for its move in a position, within a number of milliseconds and GRACE_MS. Returns 0
+ * and the move, or -1 and the reason. The game's name and the position together have at most 500 characters. */
 static int plyd_search(const char *address, const char *game, const char *text, int milliseconds, char *move,
                        size_t room, char *why) {
     int64_t began = now_ms();
@@ -348,7 +348,7 @@ static int plyd_search(const char *address, const char *game, const char *text, 
     int64_t left = began + milliseconds - now_ms();
     if (send_request(&link, game, text, left > 1 ? (uint32_t)left : 1) == 0) receive_answer(&link, &answer);
     close(link.file);
-    if (!is_whole(&answer)) return -1; /* a call that ended badly after its message has done its work */
+    if (!is_whole(&answer)) return -1; /* a complete message counts, even if the call then fails */
     if (answer.bytes[0]) return fail(why, "a compressed answer");
     return read_move(&answer, move, room, why);
 }

@@ -1,11 +1,11 @@
-/* The course's getPoint, answered by a plyd daemon that runs already.
+/* The course's getPoint, answered by a running plyd daemon.
  *
  *     make course                      builds build/libplyd-course.so
- *     PLYD_CONNECT4=127.0.0.1:25843    where the daemon answers (HOST:PORT); this is where `plyd up` puts it
- *     PLYD_MOVE_MS=2700                how long it may think about a move
+ *     PLYD_CONNECT4=127.0.0.1:25843    address of the daemon (HOST:PORT); default: that of `plyd up`
+ *     PLYD_MOVE_MS=2700                time per move in milliseconds; default: 2700
  *
- * Whatever goes wrong, a legal move is played within PLYD_MOVE_MS + GRACE_MS: a win if there is one at once, else a
- * block, else the column nearest to the centre; stderr says why. Plain C11 and POSIX; compiles as C++, too.
+ * If anything fails, a legal move is played within PLYD_MOVE_MS + GRACE_MS: an immediate win, else a block, else the
+ * column nearest to the centre. The reason is printed on stderr. Plain C11 and POSIX; also compiles as C++.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -16,9 +16,9 @@
 #include "plyd_call.h"
 
 enum {
-    SMALLEST = 4, /* rows and columns that the engine plays */
+    SMALLEST = 4, /* number of rows and columns that the engine supports */
     LARGEST = 16,
-    MOVE_MS = 2700, /* with GRACE_MS below the course's 3 s */
+    MOVE_MS = 2700, /* plus GRACE_MS, this is below the course's 3 s */
     MOST_MS = 3600000
 };
 
@@ -38,7 +38,7 @@ struct Point *getPoint(const int M, const int N, const int *top, const int *_boa
     const Board board = {M, N, noX, noY, top, _board};
     const char *address = getenv("PLYD_CONNECT4");
     char why[WHY] = "";
-    (void)lastX, (void)lastY; /* the board says it all */
+    (void)lastX, (void)lastY; /* not needed: the engine gets the whole board */
     if (!address || !*address) address = "127.0.0.1:25843";
     int column = ask(&board, address, why);
     if (column < 0) {
@@ -61,11 +61,11 @@ static struct Point *point_in(const Board *board, int column) {
 
 /* Tells stderr, but not the same thing at every move. */
 static void complain(const char *address, const char *why) {
-    static char told[2 * WHY];
+    static char last[2 * WHY];
     char line[2 * WHY];
     snprintf(line, sizeof line, "plyd-course: %.200s: %s; playing without the engine", address, why);
-    if (strcmp(told, line) == 0) return;
-    strcpy(told, line);
+    if (strcmp(last, line) == 0) return;
+    strcpy(last, line);
     for (char *at = line; *at; at++)
         if (*at < ' ' || *at > '~') *at = '?'; /* a stranger's bytes */
     fprintf(stderr, "%s\n", line);
@@ -91,13 +91,13 @@ static void write_position(const Board *board, char *text) {
 }
 
 static int move_ms(void) {
-    static int is_told = 0;
+    static int is_reported = 0;
     const char *text = getenv("PLYD_MOVE_MS");
     char *end;
     if (!text || !*text) return MOVE_MS;
     long number = strtol(text, &end, 10);
     if (!*end && number >= 1 && number <= MOST_MS) return (int)number;
-    if (!is_told++)
+    if (!is_reported++)
         fprintf(stderr, "plyd-course: PLYD_MOVE_MS is \"%s\", not 1 to %d; %d is taken\n", text, MOST_MS, MOVE_MS);
     return MOVE_MS;
 }

@@ -1,4 +1,4 @@
-/* The course's interface to a player of Connect Four on M x N with a forbidden cell; plyd_course.c says how to use it. */
+/* The course's interface to a player of Connect Four on M x N with a forbidden cell; see plyd_course.c. */
 #ifndef PLYD_COURSE_H
 #define PLYD_COURSE_H
 

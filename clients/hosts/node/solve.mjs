@@ -16,27 +16,27 @@ const engine = new EngineService(address, grpc.credentials.createInsecure());
 const call = (method, request) => promisify(engine[method].bind(engine))(request, within(5));
 const within = (seconds) => ({ deadline: Date.now() + 1000 * seconds });
 const digits = (value) => Number(value.toPrecision(10));
-const worth = ({ value, expectedPoints }) => (value === "expectedPoints" ? digits(expectedPoints) : value);
+const valueOf = ({ value, expectedPoints }) => (value === "expectedPoints" ? digits(expectedPoints) : value);
 
 try {
-  // Describe: who answers there?
+  // Describe: the daemon and its engines.
   const { engines, daemon } = await call("describe", { game });
   console.log(`${engines[0].title} by plyd ${daemon.version}: ${engines[0].summary}`);
 
   for (const start of positions) {
-    // Search: one question, one answer, here within 100 ms.
+    // Search: one position, one move, within 100 ms.
     const { report } = await call("search", { position: { game, start }, limits: { moveTimeMs: 100 } });
-    console.log(`search ${start}: ${report.move ?? "no move"}, ${worth(report.score)}`);
+    console.log(`search ${start}: ${report.move ?? "no move"}, ${valueOf(report.score)}`);
 
     // Analyze: reports as the search deepens; the last one, and only the last, is final.
     const question = { position: { game, start }, limits: { depth: 4 }, options: { method: "expectimax" } };
     for await (const { report } of engine.analyze(question, within(5))) {
       const { move = "no move", depth = 0, score, final } = report;
-      console.log(`analyze ${start}: ${move}, ${worth(score)} at depth ${depth}${final ? ", final" : ""}`);
+      console.log(`analyze ${start}: ${move}, ${valueOf(score)} at depth ${depth}${final ? ", final" : ""}`);
     }
   }
 
-  // Evaluate: a stream of batches, one position a line; one response for each batch, in order.
+  // Evaluate: a stream of batches, one position per line; one response for each batch, in order.
   const batches = engine.evaluate(within(30));
   batches.write({ game, lines: Buffer.from(positions.join("\n")), withMoves: true });
   batches.end();

@@ -180,7 +180,7 @@ def propagate_proof(graph: Graph, index: int) -> None:
 
 @njit(cache=True, nogil=True)
 def backpropagate(graph: Graph, space: GraphWorkspace, depth: int, leaf: int, result: float) -> None:
-    """Take what a simulation found to every node on its way; a leaf of NONE has only its result, for its side to move."""
+    """Add a simulation to every node on its path; a leaf of NONE has only a result, for its side to move."""
     for i in range(depth - 1, -1, -1):
         index = space.node[i]
         node, edge = graph.nodes[index], graph.edges[index, space.edge[i]]

@@ -18,6 +18,7 @@ SCALE = 256  # an evaluation of so much is one unit of the logistic function
 MOVE_SCALE = 64  # and so much, of a move's score, one of the softmax
 KIND = "patterns"
 SHAPE = (2 * (COMBINATIONS + 1),)
+ARRAYS = ("worth", "ordering")  # the names in the file, in the order of the fields of Weights
 
 
 class Weights(NamedTuple):
@@ -30,7 +31,7 @@ class Weights(NamedTuple):
 def save(weights: Weights, path: Path, about: Mapping[str, Any]) -> None:
     """Write weights to a file."""
     header = {"game": "gomoku", "kind": KIND, **about}
-    write_file(path, header, {"value": weights.value.astype(np.int16), "ordering": weights.ordering.astype(np.int16)})
+    write_file(path, header, {name: array.astype(np.int16) for name, array in zip(ARRAYS, weights, strict=True)})
 
 
 @cache
@@ -40,12 +41,12 @@ def load(path: Path) -> Weights:
         header, arrays, _ = read_file(path)
     except BadWeights as error:
         raise BadModel(str(error)) from None
-    found = [arrays.get(name, np.empty(0)) for name in Weights._fields]
+    found = [arrays.get(name, np.empty(0)) for name in ARRAYS]
     if header.get("kind") != KIND or any(each.shape != SHAPE or each.dtype != np.int16 for each in found):
         raise BadModel(f"{path} is a {header.get('kind')} for {header.get('game')}, not {KIND} for gomoku")
     return Weights(*(np.ascontiguousarray(each, np.int32) for each in found))
 
 
 def shipped() -> Weights:
-    """The weights that ship; they serve both rules."""
+    """The weights that ship; they serve every rule set."""
     return load(Path(str(resources.files("plyd.models"))) / "weights" / "gomoku-patterns.plyd")

@@ -37,7 +37,7 @@ from plyd.engines.gomoku.board.patterns import (
     WINS_NEXT,
     combinations,
 )
-from plyd.engines.gomoku.board.threats import WIN, Vcf, finds_vcf, vcf_for, vcf_view
+from plyd.engines.gomoku.board.vcf import WIN, Vcf, finds_vcf, vcf_for, vcf_view
 from plyd.engines.gomoku.fit.records import PatternGame, read_records
 from plyd.engines.gomoku.rules import point_of
 

@@ -12,7 +12,7 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import Board, O, X, place_of, set_up
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.evaluation import Weights, load
-from plyd.engines.gomoku.board.threats import vcf_for
+from plyd.engines.gomoku.board.vcf import vcf_for
 from plyd.engines.gomoku.fit.records import PatternGame
 from plyd.engines.gomoku.negascout.kernel import (
     BEST_MOVE,

@@ -73,7 +73,7 @@ def propagate_proof(nodes: Any, index: int, child: int) -> None:
 
 @njit(nogil=True)
 def backpropagate(nodes: Any, path: Any, depth: int, value: float, waited: int) -> None:
-    """Add a leaf's value, which is for the side to move there, to all nodes up to the root; `waited` is its virtual loss."""
+    """Add a leaf's value, for the side to move there, to all nodes up to the root; `waited` is its virtual loss."""
     for i in range(depth, -1, -1):
         index = path[i]
         if nodes[index].status != OPEN:

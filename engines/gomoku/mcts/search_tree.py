@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.gomoku.board.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
-from plyd.engines.gomoku.board.threats import FAIL as NOTHING_FOUND
-from plyd.engines.gomoku.board.threats import PLIES, continue_vcf, continue_vct, vcf_for, vct_for
-from plyd.engines.gomoku.board.threats import WIN as FORCE_WINS
+from plyd.engines.gomoku.board.vcf import FAIL as NOTHING_FOUND
+from plyd.engines.gomoku.board.vcf import PLIES, continue_vcf, vcf_for
+from plyd.engines.gomoku.board.vcf import WIN as FORCE_WINS
+from plyd.engines.gomoku.board.vct import continue_vct, vct_for
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import (
     IS_WHOLE,

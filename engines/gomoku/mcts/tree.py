@@ -31,19 +31,9 @@ from plyd.engines.gomoku.board.board import (
 )
 from plyd.engines.gomoku.board.fouls import any_legal, is_foul
 from plyd.engines.gomoku.board.patterns import MAKES_FIVE, WINS_NEXT
-from plyd.engines.gomoku.board.threats import (
-    PLIES,
-    Vcf,
-    VcfView,
-    Vct,
-    VctView,
-    finds_vcf,
-    finds_vct,
-    list_answers,
-    vcf_view,
-    vct_view,
-)
-from plyd.engines.gomoku.board.threats import WIN as VCF_WINS
+from plyd.engines.gomoku.board.vcf import PLIES, Vcf, VcfView, finds_vcf, vcf_view
+from plyd.engines.gomoku.board.vcf import WIN as VCF_WINS
+from plyd.engines.gomoku.board.vct import Vct, VctView, finds_vct, list_answers, vct_view
 from plyd.engines.gomoku.mcts.nodes import (
     DEEPEST,
     DRAW,

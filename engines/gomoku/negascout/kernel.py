@@ -2,7 +2,7 @@
 
 A position costs one ply, except that the only answer to a four costs none. Whoever is threatened with an open four
 answers that, or makes a four; nothing else is looked at. At the last ply, and wherever there are fours to play, a
-vcf of fours (board/threats.py) has the last word.
+VCF (board/vcf.py) has the last word.
 
 The stack is in arrays, so a search ends after so many nodes, or at its time, wherever it is, and goes on from there.
 """
@@ -43,16 +43,8 @@ from plyd.engines.gomoku.board.patterns import (
     MAKES_FIVE,
     WINS_NEXT,
 )
-from plyd.engines.gomoku.board.threats import (
-    ATTACKER,
-    PLIES,
-    WIN,
-    Vcf,
-    VcfView,
-    finds_vcf,
-    list_answers,
-    vcf_view,
-)
+from plyd.engines.gomoku.board.vcf import ATTACKER, PLIES, WIN, Vcf, VcfView, finds_vcf, vcf_view
+from plyd.engines.gomoku.board.vct import list_answers
 
 MOST_PLIES, MOST_MOVES = 128, 400
 SURE = 30_000  # a win now; each ply until it takes one off

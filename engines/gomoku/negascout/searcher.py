@@ -17,7 +17,8 @@ from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.gomoku.board.board import FREE, Board, O, X, board_of, place_of, set_up
 from plyd.engines.gomoku.board.evaluation import SCALE
-from plyd.engines.gomoku.board.threats import WIN, continue_vct, vcf_for, vct_for
+from plyd.engines.gomoku.board.vcf import WIN, vcf_for
+from plyd.engines.gomoku.board.vct import continue_vct, vct_for
 from plyd.engines.gomoku.negascout.kernel import (
     BEST,
     BEST_MOVE,

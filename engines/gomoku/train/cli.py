@@ -38,13 +38,19 @@ from plyd.models.policy_value import START
 )
 @click.option(
     "--walks",
+    "simulations",
     type=click.IntRange(2),
     default=400,
     show_default=True,
     help="Simulations of a full search. The policy is learned from full searches only.",
 )
 @click.option(
-    "--quick-walks", type=click.IntRange(2), default=80, show_default=True, help="Simulations of the other searches."
+    "--quick-walks",
+    "quick_simulations",
+    type=click.IntRange(2),
+    default=80,
+    show_default=True,
+    help="Simulations of the other searches.",
 )
 @click.option(
     "--full-share", type=click.FloatRange(0, 1), default=0.25, show_default=True, help="Share of full searches."
@@ -128,7 +134,7 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer
 
     sizes = sizes_of(settings["sizes"])
-    style_names = ("walks", "quick_walks", "full_share", "hot_plies", "opening_plies")
+    style_names = ("simulations", "quick_simulations", "full_share", "hot_plies", "opening_plies")
     style = SelfPlayParams(**{name: settings[name] for name in style_names}, sizes=sizes)
     names = ("batch", "rate", "decay", "memory", "reuse", "generation", "rate_every", "rate_games", "seed")
     others = {name: settings[name] for name in (*names, "bootstrap_steps", "bootstrap_share")}

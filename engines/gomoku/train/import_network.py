@@ -25,7 +25,7 @@ from plyd.models.errors import BadWeights
 from plyd.models.files import read_file
 
 GAMES, POSITIONS = 6, 512  # of self-play, to set the norms by
-QUICK = SelfPlayParams(walks=32, quick_walks=32, full_share=0.0, sizes=(15,))
+QUICK = SelfPlayParams(simulations=32, quick_simulations=32, full_share=0.0, sizes=(15,))
 Layer = tuple[Any, nn.BatchNorm2d | None]
 
 

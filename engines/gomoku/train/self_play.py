@@ -28,9 +28,9 @@ NEAR = 2  # distance of an opening move from another stone
 class SelfPlayParams:
     """How self-play searches and chooses moves."""
 
-    walks: int = 400
+    simulations: int = 400
     """Simulations of a full search, from which the policy is learned."""
-    quick_walks: int = 80
+    quick_simulations: int = 80
     """Simulations of the other searches."""
     full_share: float = 0.25
     """Share of full searches."""
@@ -50,7 +50,7 @@ def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[Tr
     tree = SearchTree(evaluate, size, params=params_of())
     moves = opening(tree, rng, int(rng.integers(0, style.opening_plies + 1)))
     game = TrainingGame(size, np.zeros(0, np.int16), 0, len(moves))
-    walks = 0
+    simulations = 0
     while NOBODY in tree.cells:
         is_full = rng.random() < style.full_share
         if is_full:
@@ -59,8 +59,8 @@ def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[Tr
             tree.add_noise(rng, style.noise, style.alpha)
         # visits from the last move's search count, unless it had noise
         before = int(tree.root["visits"])
-        tree.simulate(style.walks if is_full else max(8, style.quick_walks - before // 2))
-        walks += int(tree.root["visits"]) - before
+        tree.simulate(style.simulations if is_full else max(8, style.quick_simulations - before // 2))
+        simulations += int(tree.root["visits"]) - before
         status = tree.root["status"]
         cells, visits = tree.visits()
         if is_full or status == WIN:
@@ -74,7 +74,7 @@ def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[Tr
         moves.append(cell)
         tree.play(cell)
     game.moves = np.array(moves, np.int16)
-    return game, walks
+    return game, simulations
 
 
 def opening(tree: SearchTree, rng: np.random.Generator, plies: int) -> list[int]:
@@ -116,7 +116,7 @@ def set_position(tree: SearchTree, moves: list[int]) -> None:
     tree.begin(cells, X + len(moves) % 2)
 
 
-def match(evaluators: tuple[Evaluates, Evaluates], size: int, walks: int, seed: int) -> list[int]:
+def match(evaluators: tuple[Evaluates, Evaluates], size: int, simulations: int, seed: int) -> list[int]:
     """Two games from one opening, with colours swapped: the results for the first network."""
     rng = np.random.default_rng(seed)
     trees = [SearchTree(evaluate, size) for evaluate in evaluators]
@@ -128,7 +128,7 @@ def match(evaluators: tuple[Evaluates, Evaluates], size: int, walks: int, seed: 
         while NOBODY in trees[0].cells:
             turn = (trees[0].mover - X + first) % 2
             tree = trees[turn]
-            tree.simulate(walks)
+            tree.simulate(simulations)
             status = tree.root["status"]
             if status != OPEN:
                 result = (1 if status == WIN else -1 if status == LOSS else 0) * (1 if turn == 0 else -1)
@@ -158,11 +158,11 @@ def work(jobs: Any, answers: Any) -> None:
         job = json.loads(line)
         if job["kind"] == "self-play":
             style = SelfPlayParams(**job["style"] | {"sizes": tuple(job["style"]["sizes"])})
-            game, walks = self_play(network(job["networks"][0]), style, job["seed"])
-            answer = {"kind": "self-play", "game": as_line(game), "walks": walks}
+            game, simulations = self_play(network(job["networks"][0]), style, job["seed"])
+            answer = {"kind": "self-play", "game": as_line(game), "simulations": simulations}
         else:
             one, other = job["networks"]
-            results = match((network(one), network(other)), job["size"], job["walks"], job["seed"])
+            results = match((network(one), network(other)), job["size"], job["simulations"], job["seed"])
             answer = {"kind": "match", "networks": job["networks"], "results": results}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
@@ -173,10 +173,13 @@ def self_play_job(path: Path, style: SelfPlayParams, seed: int) -> str:
     return json.dumps({"kind": "self-play", "networks": [str(path)], "style": asdict(style), "seed": seed}) + "\n"
 
 
-def match_job(paths: tuple[Path, Path], size: int, walks: int, seed: int) -> str:
+def match_job(paths: tuple[Path, Path], size: int, simulations: int, seed: int) -> str:
     """The line of a rating job: two games between two networks."""
     networks = [str(path) for path in paths]
-    return json.dumps({"kind": "match", "networks": networks, "size": size, "walks": walks, "seed": seed}) + "\n"
+    return (
+        json.dumps({"kind": "match", "networks": networks, "size": size, "simulations": simulations, "seed": seed})
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

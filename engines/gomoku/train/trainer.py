@@ -31,6 +31,7 @@ from plyd.models.files import read_file, write_file, write_manifest
 from plyd.models.policy_value import CHECKPOINT_KIND, NETS
 
 POLL_SECONDS = 0.05
+OLD_NAMES = {"walks": "simulations", "adopted": "started_from"}  # in checkpoints of 2026
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class GomokuPlan:
     rate_every: int = 5
     """Generations between two ratings. A network is rated by a match against the one that was rated before."""
     rate_games: int = 20
-    rate_walks: int = 64
+    rate_simulations: int = 64
     """Simulations per move in the matches."""
     seed: int = 1
     style: SelfPlayParams = field(default_factory=SelfPlayParams)
@@ -68,7 +69,7 @@ class GomokuPlan:
 
 @dataclass(slots=True)
 class GomokuProgress:
-    """How far a run is. A checkpoint has these fields by name."""
+    """How far a run is. A checkpoint has these fields by name; some had OLD_NAMES."""
 
     steps: int = 0
     bootstrapped: int = 0
@@ -77,14 +78,14 @@ class GomokuProgress:
     """Games of self-play."""
     positions: int = 0
     """Positions of self-play."""
-    walks: int = 0
+    simulations: int = 0
     """Simulations of self-play."""
     seconds: float = 0.0
     jobs: int = 0
     """Jobs given to workers: the next one's seed."""
     ratings: list[dict[str, Any]] = field(default_factory=list)
     """Step, Elo relative to the first network, and the score against the one before."""
-    adopted: str = ""
+    started_from: str = ""
     """SHA-256 of the network that the run started with; empty if with random weights."""
 
 
@@ -115,7 +116,7 @@ class GomokuTrainer:
 
     def import_network(self, path: Path) -> None:
         """Starts with a network for play instead of random weights."""
-        self.progress.adopted = self.learner.import_network(path)
+        self.progress.started_from = self.learner.import_network(path)
 
     def bootstrap(self, paths: list[Path]) -> None:
         """Reads games of other players: files, or all *.jsonl of a folder. Later additions are read as they come."""
@@ -181,7 +182,7 @@ class GomokuTrainer:
     def _step(self, memory: ReplayBuffer) -> None:
         """Learns from one batch."""
         self.progress.steps += 1
-        steps = None if self.progress.adopted else self.progress.steps
+        steps = None if self.progress.started_from else self.progress.steps
         self._sums += (*self.learner.learn(memory.sample(self.plan.batch, self.rng), steps), 1)
 
     def _publish(self) -> Path:
@@ -217,7 +218,7 @@ class GomokuTrainer:
         self.progress.jobs += 1
         seed = self.plan.seed * 1_000_003 + self.progress.jobs
         if self._matches:
-            return match_job(self._matches.pop(), self.plan.style.sizes[0], self.plan.rate_walks, seed)
+            return match_job(self._matches.pop(), self.plan.style.sizes[0], self.plan.rate_simulations, seed)
         return self_play_job(path, self.plan.style, seed)
 
     def _take(self, answer: dict[str, Any]) -> None:
@@ -227,7 +228,7 @@ class GomokuTrainer:
             self.memory.add([game])
             self.progress.games += 1
             self.progress.positions += len(game.plies())
-            self.progress.walks += answer["walks"]
+            self.progress.simulations += answer["simulations"]
             return
         self._scores += answer["results"]
         if len(self._scores) >= self.plan.rate_games // 2 * 2:
@@ -275,7 +276,7 @@ class GomokuTrainer:
 
     def status(self) -> str:
         """Steps, games and simulations."""
-        return f"{self.progress.steps} steps, {self.progress.games} games, {self.progress.walks} simulations"
+        return f"{self.progress.steps} steps, {self.progress.games} games, {self.progress.simulations} simulations"
 
     def text_of(self, line: LogLine) -> str:
         """A generation in one line."""
@@ -299,7 +300,9 @@ class GomokuTrainer:
         try:
             self.learner.restore(arrays)
             self.memory.restore({name: arrays[f"memory/{name}"] for name in self.memory.arrays()})
-            self.progress = GomokuProgress(**header["progress"])
+            self.progress = GomokuProgress(
+                **{OLD_NAMES.get(name, name): fact for name, fact in header["progress"].items()}
+            )
             self.rng.bit_generator.state = header["chance"]
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = str(error).splitlines()[0]

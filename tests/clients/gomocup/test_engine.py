@@ -9,7 +9,7 @@ import pytest
 from plyd.clients.gomocup import engine
 from plyd.clients.gomocup.board import EnginePosition
 from plyd.clients.gomocup.bridge import ABOUT
-from plyd.clients.gomocup.engine import GomocupEngine, SearchQuery, common_moves
+from plyd.clients.gomocup.engine import GomocupEngine, GomocupQuery, common_moves
 from plyd.clients.library.errors import InvalidRequest
 from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.gomocup.talks import Talk, quiet_board
@@ -121,20 +121,20 @@ def test_a_late_search_ends_later_and_its_stream_stays(gomoku):
     async def play():
         engine, reports, now = GomocupEngine(ExistingDaemon(gomoku)), [], asyncio.get_running_loop().time
         position = EnginePosition("20x20", ("c18", "o17", "d5", "q6"))
-        await engine.search(SearchQuery(position, "freestyle", depth=1), now() + 60, now() + 60, reports.append)
+        await engine.search(GomocupQuery(position, "freestyle", depth=1), now() + 60, now() + 60, reports.append)
         first, number = engine._game, len(reports)
         assert reports[-1].final
         with pytest.raises(TimeoutError):
-            await engine.search(SearchQuery(position, "freestyle"), now() + 60, now() + 0.2, reports.append)
+            await engine.search(GomocupQuery(position, "freestyle"), now() + 60, now() + 0.2, reports.append)
         assert not engine._search.done()
         await asyncio.wait({engine._search}, timeout=SOON)
-        later = SearchQuery(EnginePosition(position.start, (*position.moves, "a1", "t20")), "freestyle", depth=1)
+        later = GomocupQuery(EnginePosition(position.start, (*position.moves, "a1", "t20")), "freestyle", depth=1)
         await engine.search(later, now() + 60, now() + 60, reports.append)
         assert engine._game is first
         assert sum(report.final for report in reports[number:]) == 2
         with pytest.raises(InvalidRequest):
             await engine.search(
-                SearchQuery(EnginePosition("20x20", ("a1", "a1")), "freestyle"), now() + 60, now() + 60, reports.append
+                GomocupQuery(EnginePosition("20x20", ("a1", "a1")), "freestyle"), now() + 60, now() + 60, reports.append
             )
         await engine.close()
 

@@ -1,6 +1,7 @@
 """`plyd arena`: golden transcripts of what a referee says and hears."""
 
 import io
+import re
 import subprocess
 import sys
 from random import Random
@@ -382,5 +383,6 @@ def test_match_through_a_private_daemon():
             moves=100,
         )
         out, errors = process.communicate(timeout=SOON)
-    assert (out, errors, process.returncode) == ("", "", 0)
+    assert (out, process.returncode) == ("", 0)
+    assert re.fullmatch(r"starting a private 2584 engine .*\n", errors)
     assert Judge().replay(actions).moves >= 20

@@ -12,7 +12,7 @@ from plyd.clients import EngineClient
 from plyd.clients.cli import main
 from plyd.clients.library import channel
 from plyd.clients.library.channel import Credentials, channel_config, is_local
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.embedded import announce_start
 from plyd.clients.library.errors import InvalidRequest, Unavailable
 from plyd.engines.registry import ENGINES
 from tests.servers.certificates import make_authority, make_certificate
@@ -104,18 +104,18 @@ def test_addresses_of_up_are_those_of_the_registry():
     assert list(channel.UP_ADDRESSES.values()) == [f"127.0.0.1:{25840 + i}" for i in range(len(ENGINES))]
 
 
-def test_a_large_private_daemon_is_announced_with_the_running_one(monkeypatch, capsys):
+def test_the_start_of_a_large_engine_is_announced_with_the_running_daemon(monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         monkeypatch.setitem(channel.UP_ADDRESSES, "2584", address)
-        EmbeddedDaemon("2584")._announce("2584")
+        announce_start("2584")
         assert capsys.readouterr().err == (
-            "starting a private 2584 daemon (2.4 GB of weights, up to 30 s); "
-            f"--connect {address} uses the one that is running\n"
+            "starting a private 2584 engine (2.4 GB of weights, up to 30 s); "
+            f"--connect {address} uses the daemon that is running\n"
         )
-    EmbeddedDaemon("2584")._announce("2584")
-    assert capsys.readouterr().err == "starting a private 2584 daemon (2.4 GB of weights, up to 30 s)\n"
-    EmbeddedDaemon("gomoku")._announce("gomoku")
+    announce_start("2584")
+    assert capsys.readouterr().err == "starting a private 2584 engine (2.4 GB of weights, up to 30 s)\n"
+    announce_start("gomoku")
     assert capsys.readouterr().err == ""
 
 

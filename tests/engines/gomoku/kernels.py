@@ -8,18 +8,8 @@ from numba import njit
 from plyd.engines.gomoku.board.board import O, X, empty_board, list_near, list_of, place_of, play, set_up, undo, view
 from plyd.engines.gomoku.board.evaluation import Weights
 from plyd.engines.gomoku.board.patterns import A_THREE, COMBINATIONS, KINDS
-from plyd.engines.gomoku.board.threats import (
-    NODES,
-    PLIES,
-    answer_to,
-    begin,
-    leave_vcf,
-    leave_vct,
-    list_answers,
-    search_vcf,
-    vcf_view,
-    vct_view,
-)
+from plyd.engines.gomoku.board.vcf import NODES, PLIES, answer_to, begin, leave_vcf, search_vcf, vcf_view
+from plyd.engines.gomoku.board.vct import leave_vct, list_answers, vct_view
 
 COLOURS = {"x": X, "o": O}
 CHANGING = ("stone", "lines", "code", "combo", "sets", "many", "sums", "state")

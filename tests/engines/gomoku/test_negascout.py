@@ -12,7 +12,7 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Proven, Result, StopReason
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.board import evaluation, place_of, set_up
-from plyd.engines.gomoku.board.threats import WIN, vcf_for
+from plyd.engines.gomoku.board.vcf import WIN, vcf_for
 from plyd.engines.gomoku.fit.pattern_games import Sparring
 from plyd.engines.gomoku.negascout.kernel import (
     BEST_MOVE,

@@ -19,6 +19,7 @@ from plyd.engines.gomoku.train.export import export, largest_difference, onnx_by
 from plyd.engines.gomoku.train.import_network import import_network, positions_of  # noqa: E402
 from plyd.engines.gomoku.train.network import PolicyValueNetwork, losses  # noqa: E402
 
+torch.set_num_threads(1)  # its threads spin, which is slow where cores are busy
 FIVE, SURE, FOUR, THREE, TWO, DOUBLE = range(6)
 
 
@@ -190,7 +191,14 @@ def test_files_that_are_no_network_are_refused(tmp_path):
 # --- Import -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_imported_network_answers_as_its_file(tmp_path):
+@pytest.fixture
+def few_positions(monkeypatch):
+    """Norms are set by a few positions instead of hundreds."""
+    monkeypatch.setattr("plyd.engines.gomoku.train.import_network.GAMES", 1)
+    monkeypatch.setattr("plyd.engines.gomoku.train.import_network.POSITIONS", 64)
+
+
+def test_an_imported_network_answers_as_its_file(tmp_path, few_positions):
     path, network = tmp_path / "small.plyd", some_network(4)
     sha256 = export(network, path, "small", {})
     again = PolicyValueNetwork(network.blocks, network.channels)

@@ -19,7 +19,8 @@ from plyd.engines.gomoku import renju
 from plyd.engines.gomoku.board.board import O, X, place_of, point_at, view
 from plyd.engines.gomoku.board.fouls import is_foul
 from plyd.engines.gomoku.board.patterns import MAKES_FIVE, MAYBE_FOUL_WITH_FOUR, WINS_NEXT
-from plyd.engines.gomoku.board.threats import WIN, continue_vct, vcf_for, vct_for
+from plyd.engines.gomoku.board.vcf import WIN, vcf_for
+from plyd.engines.gomoku.board.vct import continue_vct, vct_for
 from plyd.engines.gomoku.engine import OPTIONS, Gomoku
 from plyd.engines.gomoku.renju import MOST_ASKED, why_forbidden
 from plyd.engines.gomoku.rules import RENJU, SIDES, STANDARD, WINS, Position, move_at

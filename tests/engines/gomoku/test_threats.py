@@ -8,7 +8,8 @@ import pytest
 
 from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import place_of, point_at
-from plyd.engines.gomoku.board.threats import FAIL, NODES, UNDECIDED, WIN, continue_vct, vcf_for, vct_for
+from plyd.engines.gomoku.board.vcf import FAIL, NODES, UNDECIDED, WIN, vcf_for
+from plyd.engines.gomoku.board.vct import continue_vct, vct_for
 from plyd.engines.gomoku.fit.pattern_games import Sparring
 from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, move_at, other, point_of
 from tests.engines.gomoku.kernels import (

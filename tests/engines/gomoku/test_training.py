@@ -28,7 +28,7 @@ from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer, elo_dif
 from tests.patience import until  # noqa: E402
 
 LINE = '{"size": 7, "variant": "freestyle", "moves": "d4 c3 d5 c4 d6", "result": 1, "opening": 2}'
-QUICK = SelfPlayParams(walks=12, quick_walks=6, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(5,))
+QUICK = SelfPlayParams(simulations=12, quick_simulations=6, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(5,))
 SMALL = GomokuPlan(
     blocks=1,
     channels=4,
@@ -39,7 +39,7 @@ SMALL = GomokuPlan(
     generation=4,
     rate_every=1,
     rate_games=2,
-    rate_walks=6,
+    rate_simulations=6,
     style=QUICK,
 )
 
@@ -70,8 +70,8 @@ def test_a_game_without_visits_is_learned_as_it_was_played():
 
 def test_a_game_of_self_play_survives_its_line():
     for seed in range(5):
-        game, walks = self_play(toy, QUICK, seed)
-        assert walks > 0
+        game, simulations = self_play(toy, QUICK, seed)
+        assert simulations > 0
         again = game_of(as_line(game))
         assert (again.size, again.result, again.opening) == (game.size, game.result, game.opening)
         assert again.moves.tolist() == game.moves.tolist()
@@ -220,13 +220,13 @@ def test_a_run_may_begin_with_a_network_for_play(tmp_path):
     second = GomokuTrainer(replace(SMALL, seed=2), tmp_path / "second", 1)
     assert not same(network_of(first), network_of(second))
     second.import_network(tmp_path / "ours.plyd")
-    sha256 = second.facts()["adopted"]
+    sha256 = second.facts()["started_from"]
     assert sha256 == load_network(tmp_path / "ours.plyd")[1].sha256
     assert largest_difference(second.learner.average, onnx_bytes(first.learner.average)) < 1e-4
     second.save(tmp_path / CHECKPOINT)
     third = GomokuTrainer(SMALL, tmp_path / "second", 1)
     third.load(tmp_path / CHECKPOINT)
-    assert third.progress.adopted == sha256
+    assert third.progress.started_from == sha256
 
 
 def test_a_resumed_run_is_where_it_was(tmp_path, games):
@@ -248,6 +248,19 @@ def test_a_resumed_run_is_where_it_was(tmp_path, games):
     for each in (trainer, again):  # the same step from the same place: weights, momentum and random numbers
         each._step(each.teachers)
     assert same(network_of(again), network_of(trainer))
+
+
+def test_a_checkpoint_with_old_names_is_resumed(tmp_path):
+    path, trainer = tmp_path / CHECKPOINT, GomokuTrainer(SMALL, tmp_path, 1)
+    trainer.progress.simulations, trainer.progress.started_from = 7, "abc"
+    trainer.save(path)
+    header, arrays, _ = read_file(path)
+    old = header["progress"]
+    old["walks"], old["adopted"] = old.pop("simulations"), old.pop("started_from")
+    write_file(path, header, arrays)
+    again = GomokuTrainer(SMALL, tmp_path, 1)
+    again.load(path)
+    assert again.progress == trainer.progress
 
 
 def test_checkpoints_that_cannot_be_used_are_refused(tmp_path):
@@ -331,7 +344,7 @@ def test_a_folder_with_a_start_network_begins_with_it(tmp_path):
     result = CliRunner().invoke(main, ["train", "gomoku", *words])
     assert result.exit_code == 0, result.output
     progress = read_file(tmp_path / "run" / CHECKPOINT)[0]["progress"]
-    assert progress["adopted"] == load_network(tmp_path / "run" / "start.plyd")[1].sha256
+    assert progress["started_from"] == load_network(tmp_path / "run" / "start.plyd")[1].sha256
 
 
 @pytest.mark.parametrize(

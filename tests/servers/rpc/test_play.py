@@ -9,8 +9,8 @@ import sys
 import grpc
 import pytest
 
+from plyd.engines.core import time_control
 from plyd.servers.rpc.status import INTERNAL_MESSAGE
-from plyd.servers.search import session
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 from tests.patience import until
 from tests.servers.daemons import SLOW, Caller, retry_seconds, search_request
@@ -319,7 +319,7 @@ def test_a_fault_of_the_engine_is_an_error_reply_and_the_stream_lives_on(table, 
 
 
 def test_the_deadline_of_the_stream_limits_its_searches(sticks, monkeypatch):
-    monkeypatch.setattr(session, "DEADLINE_MARGIN_SECONDS", 1.5)
+    monkeypatch.setattr(time_control, "REPLY_SECONDS", 1.5)
     table = Table(sticks.caller, timeout=2.0)
     begin(table, **SLOW)
     report = table.ask(go={}).report

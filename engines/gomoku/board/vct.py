@@ -1,10 +1,7 @@
-"""Wins by force: by fours alone (VCF), or by fours and open threes (VCT).
+"""VCT, victory by continuous threats: fours and open threes, by proof-number search.
 
-A four leaves the defender one answer, so a VCF is a plain search for one side, depth first. An open three
-leaves a few, and any four of the defender's own: there a proof-number search finds the way. Both keep their stacks in
-arrays: they go on where they ran out of nodes, and what they found out about a position serves again.
-
-While a search has more to do the board shows the position it has come to; `leave_vcf` and `leave_vct` take it back.
+An open three leaves the defender a few answers, and any four of his own. The stack is in arrays, as that of a VCF: see
+vcf.py. While a search has more to do, the board shows the position it has come to; `leave_vct` takes that back.
 """
 
 from typing import Any, NamedTuple
@@ -19,28 +16,21 @@ from plyd.engines.gomoku.board.board import (
     NOBODY,
     POINTS,
     RADIUS,
-    WALL,
     Board,
     View,
-    around,
     code_of,
     count_of,
     first_of,
-    kind_at,
-    line_of,
     list_of,
     play,
-    reach_of,
     step_of,
     undo,
     view,
 )
-from plyd.engines.gomoku.board.fouls import is_foul, is_foul_after, without_fouls
+from plyd.engines.gomoku.board.fouls import is_foul, without_fouls
 from plyd.engines.gomoku.board.patterns import (
     A_FOUR,
     A_THREE,
-    DEAD,
-    FIVE,
     FOUR,
     FOUR_AND_THREE,
     FOUR_AND_TWO,
@@ -48,24 +38,11 @@ from plyd.engines.gomoku.board.patterns import (
     MAYBE_FOUL_WITH_FOUR,
     WINS_NEXT,
 )
+from plyd.engines.gomoku.board.vcf import ATTACKER, FAIL, IS_NEW, LEVEL, LEVELS, NODES, ROOM, UNDECIDED, WIN, begin
 
-UNDECIDED, WIN, FAIL = 0, 1, 2
-LEVELS, ROOM = 128, 1 << 13
-LEVEL, IS_NEW, PLIES, NODES = range(4)  # items of a VCF's and a VCT's state
-ATTACKER = np.array([0, 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 INFINITE = 1 << 30
 FOURS = (A_FOUR, FOUR_AND_TWO, FOUR_AND_THREE, WINS_NEXT, MAYBE_FOUL_WITH_FOUR)  # kinds of points that make a four
 SEEN_POINTS = 4  # of a defender's worries, at most
-
-
-class Vcf(NamedTuple):
-    """What a search for fours remembers."""
-
-    line: NDArray[np.int32]  # the attack and the answers, by turns
-    moves: NDArray[np.int32]  # fours still to try, level by level
-    frame: NDArray[np.int32]  # by level: the next of them, and their end
-    failed: NDArray[np.uint64]  # positions that are known to hold no win
-    state: NDArray[np.int64]
 
 
 class Vct(NamedTuple):
@@ -80,17 +57,6 @@ class Vct(NamedTuple):
     state: NDArray[np.int64]
 
 
-class VcfView(NamedTuple):
-    """A VCF by address."""
-
-    line: Any
-    moves: Any
-    frame: Any
-    failed: Any
-    state: Any
-    mask: Any
-
-
 class VctView(NamedTuple):
     """A proof by address."""
 
@@ -102,17 +68,6 @@ class VctView(NamedTuple):
     marks: Any
     state: Any
     mask: Any
-
-
-def vcf_for(slots: int = 1 << 17) -> Vcf:
-    """An empty memory; `slots` is a power of two."""
-    return Vcf(
-        np.zeros(2 * LEVELS + 4, np.int32),
-        np.zeros(ROOM, np.int32),
-        np.zeros(2 * LEVELS, np.int32),
-        np.zeros(slots, np.uint64),
-        np.zeros(4, np.int64),
-    )
 
 
 def vct_for(slots: int = 1 << 16) -> Vct:
@@ -129,157 +84,18 @@ def vct_for(slots: int = 1 << 16) -> Vct:
 
 
 @njit(inline="always")
-def vcf_view(vcf: Vcf) -> VcfView:
-    """The VCF by address."""
-    return VcfView(
-        pointer_to(vcf.line),
-        pointer_to(vcf.moves),
-        pointer_to(vcf.frame),
-        pointer_to(vcf.failed),
-        pointer_to(vcf.state),
-        np.uint64(vcf.failed.size - 1),
-    )
-
-
-@njit(inline="always")
-def vct_view(proof: Vct) -> VctView:
+def vct_view(vct: Vct) -> VctView:
     """The proof by address."""
     return VctView(
-        pointer_to(proof.line),
-        pointer_to(proof.moves),
-        pointer_to(proof.frame),
-        pointer_to(proof.key),
-        pointer_to(proof.numbers),
-        pointer_to(proof.marks),
-        pointer_to(proof.state),
-        np.uint64(proof.key.size - 1),
+        pointer_to(vct.line),
+        pointer_to(vct.moves),
+        pointer_to(vct.frame),
+        pointer_to(vct.key),
+        pointer_to(vct.numbers),
+        pointer_to(vct.marks),
+        pointer_to(vct.state),
+        np.uint64(vct.key.size - 1),
     )
-
-
-@njit(inline="always")
-def begin(c: Any) -> None:
-    """Have the next call search anew, from the position on the board."""
-    c.state[LEVEL] = 0
-    c.state[IS_NEW] = 1
-    c.state[PLIES] = 0
-    c.state[NODES] = 0
-
-
-@njit(inline="always")
-def answer_to(v: View, move: int, attacker: int) -> int:
-    """The only point that stops the four which a stone of the attacker's would make: where he would make five next."""
-    code, line = code_of(v, move, attacker), 0
-    while (code >> (4 * line)) & 15 != FOUR:
-        line += 1
-    at, place = line_of(move, line)
-    word = v.lines[at] ^ np.uint64(attacker) << np.uint64(2 * place)
-    other = place - np.int64(v.state[RADIUS]) - 1
-    found = DEAD
-    while found != FIVE:
-        other += 1
-        bit = np.uint64(2 * other)
-        if word >> bit & np.uint64(WALL) == NOBODY:
-            both = np.int64(v.classes[around(word, bit, reach_of(v))])
-            found = both >> (4 * (attacker - 1)) & 15
-    return move + (other - place) * step_of(line)
-
-
-@njit(nogil=True)
-def search_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
-    """Whether the attacker, who is to move, wins by fours alone: WIN, FAIL, or UNDECIDED after so many nodes.
-
-    After a WIN, `line` has a way to it of PLIES moves; after an open four, the last two speak for themselves.
-    """
-    defender = 3 - attacker
-    level = c.state[LEVEL]
-    while True:
-        if c.state[IS_NEW]:
-            c.state[IS_NEW] = 0
-            c.state[NODES] += 1
-            nodes -= 1
-            start = 0 if level == 0 else np.int64(c.frame[2 * level - 1])
-            end = start
-            if count_of(v, attacker, MAKES_FIVE):
-                c.line[2 * level] = first_of(v, attacker, MAKES_FIVE)
-                c.state[PLIES] = 2 * level + 1
-                c.state[LEVEL] = level
-                return WIN
-            key = v.state[HASH] ^ ATTACKER[attacker]
-            if c.failed[key & c.mask] != key:
-                threats = count_of(v, defender, MAKES_FIVE)
-                winner = -1
-                if threats == 1:
-                    point = first_of(v, defender, MAKES_FIVE)
-                    kind = kind_at(v, point, attacker)
-                    if kind == WINS_NEXT:
-                        winner = point
-                    elif A_FOUR <= kind < WINS_NEXT:
-                        c.moves[end] = point
-                        end += 1
-                elif threats == 0:
-                    if count_of(v, attacker, WINS_NEXT):
-                        winner = first_of(v, attacker, WINS_NEXT)
-                    elif start < ROOM - 512:
-                        for kind in range(FOUR_AND_THREE, A_FOUR - 1, -1):
-                            end = list_of(v, attacker, kind, c.moves, end)
-                if winner >= 0:
-                    c.line[2 * level] = winner
-                    c.state[PLIES] = 2 * level + 3
-                    c.state[LEVEL] = level
-                    return WIN
-            c.frame[2 * level] = start
-            c.frame[2 * level + 1] = end
-        at = np.int64(c.frame[2 * level])
-        if at >= c.frame[2 * level + 1] or level == LEVELS - 1:
-            key = v.state[HASH] ^ ATTACKER[attacker]
-            c.failed[key & c.mask] = key
-            if level == 0:
-                c.state[LEVEL] = 0
-                return FAIL
-            level -= 1
-            undo(v, np.int64(c.line[2 * level + 1]))
-            undo(v, np.int64(c.line[2 * level]))
-            continue
-        if nodes <= 0:
-            c.state[LEVEL] = level
-            return UNDECIDED
-        c.frame[2 * level] = at + 1
-        move = np.int64(c.moves[at])
-        answer = answer_to(v, move, attacker)
-        if is_foul_after(v, answer, defender, move):
-            c.line[2 * level] = move
-            c.state[PLIES] = 2 * level + 3
-            c.state[LEVEL] = level
-            return WIN
-        key = v.state[HASH] ^ ATTACKER[attacker]
-        key ^= v.random[2 * move + attacker - 1] ^ v.random[2 * answer + defender - 1]
-        if c.failed[key & c.mask] == key:  # seen before, and no need to go there to see it again
-            c.state[NODES] += 1
-            nodes -= 1
-            continue
-        play(v, move, attacker)
-        play(v, answer, defender)
-        c.line[2 * level] = move
-        c.line[2 * level + 1] = answer
-        level += 1
-        c.state[IS_NEW] = 1
-
-
-@njit(inline="always")
-def leave_vcf(v: View, c: VcfView) -> None:
-    """Take back what a VCF has put on the board."""
-    for i in range(2 * c.state[LEVEL] - 1, -1, -1):
-        undo(v, np.int64(c.line[i]))
-    c.state[LEVEL] = 0
-
-
-@njit(inline="always")
-def finds_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
-    """As `search_vcf`, from the beginning, and the board is as before."""
-    begin(c)
-    found = search_vcf(v, c, attacker, nodes)
-    leave_vcf(v, c)
-    return found
 
 
 @njit(nogil=True)
@@ -498,19 +314,9 @@ def finds_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def continue_vcf(board: Board, vcf: Vcf, attacker: int, nodes: int, is_new: bool) -> tuple[int, int]:
-    """A slice of `search_vcf`: what it found, and the move that wins. The board is the VCF's."""
-    v, c = view(board), vcf_view(vcf)
-    if is_new:
-        begin(c)
-    found = search_vcf(v, c, attacker, nodes)
-    return found, np.int64(c.line[0])
-
-
-@njit(cache=True, nogil=True)
-def continue_vct(board: Board, proof: Vct, attacker: int, nodes: int, is_new: bool) -> tuple[int, int, int]:
+def continue_vct(board: Board, vct: Vct, attacker: int, nodes: int, is_new: bool) -> tuple[int, int, int]:
     """A slice of `search_vct`: what it found, the move that wins, the nodes it took. The board is the prover's."""
-    v, p = view(board), vct_view(proof)
+    v, p = view(board), vct_view(vct)
     if is_new:
         begin(p)
     before = p.state[NODES]
