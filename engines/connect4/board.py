@@ -123,7 +123,7 @@ def glance(cells: Lanes, my_wins: Lanes, your_wins: Lanes, below: Lanes) -> tupl
     moves &= ~under(your_wins, below)  # Step 2. Drop moves below a winning cell of the opponent.
     if not is_any(moves):
         return LOSS, 2, moves
-    above = under(my_wins, below)  # Step 3. Two of my winning cells, one above the other: only the lower can be blocked.
+    above = under(my_wins, below)  # Step 3. Two of my winning cells, one above the other: one block is not enough.
     if is_any(moves & above & under(above, below)):
         return WIN, 3, moves
     return OPEN, 0, moves

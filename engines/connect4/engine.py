@@ -19,7 +19,7 @@ class Connect4(Engine):
         game="connect4",
         title="Connect Four",
         summary="Monte-Carlo search of a graph of positions that propagates proven results, beside an exact solver.",
-        position_notation="Size of an empty board, columns x rows, optionally with the forbidden cell by its column and "
+        position_notation="Size of an empty board: columns x rows, optionally with a forbidden cell by its column and "
         "its row from the bottom; or the rows from the top, x and o for stones, . empty, # forbidden. x moves first.",
         position_examples=("7x6", "12x10 #5,3", "......./......./......./......./...o.../..xx..."),
         move_notation="A column number; 1 is at the left.",

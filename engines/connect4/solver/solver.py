@@ -61,7 +61,7 @@ class Solver:
         return int(self._stack.at[3])
 
     def hear(self, result: Result, most_plies: int) -> None:
-        """Accept a result proven elsewhere, with an upper bound of its distance; the exact distance is still to find."""
+        """Accept a result proven elsewhere, with an upper bound of its distance; the exact distance is still open."""
         self._most = min(self._most, most_plies)
         if self._result is None:
             self._conclude(result)

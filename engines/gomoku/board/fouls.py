@@ -1,6 +1,6 @@
-"""Where x may not play in renju, by the board's tables: what `renju.py` says, fast.
+"""Points that renju forbids to x, by the board's tables: a fast version of `renju.py`.
 
-By other rules no point is ever of the kinds that are asked for here, so that searches need not know the rule.
+With other rules no point has the kinds tested here, so searches need not know the rule.
 """
 
 from typing import Any
@@ -25,26 +25,26 @@ from plyd.engines.gomoku.board.board import (
 from plyd.engines.gomoku.board.patterns import MAKES_FIVE, MAYBE_FOUL, NO_COMBO, OPEN_FOUR, OPEN_THREE, OPEN_THREE_1
 from plyd.engines.gomoku.renju import MOST_ASKED
 
-POINT, CODE, LINE, NEAR, THREES = range(KEPT)  # of a point that is asked about
-REACH = 3  # from a stone of an open four to another
+POINT, CODE, LINE, NEAR, THREES = range(KEPT)  # fields of a point on the stack
+REACH = 3  # largest distance between two stones of an open four
 
 
 @njit(inline="always")
 def may_be_foul(v: View, point: int, colour: int) -> bool:
-    """Whether an empty point could be forbidden to a colour."""
+    """Whether an empty point may be forbidden to a colour, by its kind alone."""
     return colour == X and (v.combo[2 * point] == NO_COMBO or kind_at(v, point, X) >= MAYBE_FOUL)
 
 
 @njit(nogil=True)
 def is_foul(v: View, point: int, colour: int) -> bool:
-    """Whether an empty point is forbidden to a colour. The board is as before."""
+    """Whether an empty point is forbidden to a colour. Leaves the board unchanged."""
     return may_be_foul(v, point, colour) and (v.combo[2 * point] == NO_COMBO or makes_two_threes(v, point))
 
 
 @njit(nogil=True)
 def is_foul_after(v: View, point: int, colour: int, move: int) -> bool:
-    """Whether an empty point will be forbidden to a colour after a move of the other's. The board is as before."""
-    if not may_be_foul(v, point, colour):  # nor will it be: another's stone makes nothing of it
+    """Whether an empty point is forbidden to a colour after an opponent's move. Leaves the board unchanged."""
+    if not may_be_foul(v, point, colour):  # an opponent's stone cannot make it forbidden
         return False
     play(v, move, 3 - colour)
     found = is_foul(v, point, colour)
@@ -54,12 +54,12 @@ def is_foul_after(v: View, point: int, colour: int, move: int) -> bool:
 
 @njit(nogil=True)
 def makes_two_threes(v: View, point: int) -> bool:
-    """Whether a stone of x's makes two open threes, where its lines look as if it did. The board is as before.
+    """Whether x's stone makes two open threes, if its line patterns say so. Leaves the board unchanged.
 
-    A three is open if x could make an open four of it on a point that is not forbidden, which may be the same question
-    again: the board then has that stone too, and a level more is kept of where the question came from.
+    A three is open if x could make an open four of it on a point that is not itself forbidden. That may be the same
+    question again: then that stone is played too, and the stack gets one level more.
     """
-    asked, at = v.asked, 0  # where what is kept of the point at hand begins
+    asked, at = v.asked, 0  # start of the current point's fields on the stack
     is_new, questions = True, 0
     while True:
         if is_new:
