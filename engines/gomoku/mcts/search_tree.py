@@ -93,7 +93,7 @@ class SearchTree:
             return
         if line is None:
             for thread in self.threads:
-                if not np.array_equal(cells == WALL, self.cells == WALL):  # other blocked points: forget
+                if not np.array_equal(cells == WALL, self.cells == WALL):  # other blocked points: clear VCF and VCT
                     thread.workspace.vcf.failed.fill(0)
                     thread.workspace.vct.key.fill(0)
             plant(self.nodes, self.state)

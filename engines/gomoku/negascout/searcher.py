@@ -62,7 +62,7 @@ class Worker:
         self.vcf, self.space = vcf_for(), workspace_for()
 
     def prepare(self, position: Position, *, forget: bool) -> None:
-        """Set the board to a position; with `forget`, clear what earlier searches left."""
+        """Set the board to a position; with `forget`, clear the results of earlier searches."""
         if position.size != self._size:
             self.board = board_of(position, self._rules.rule)
             self._size = position.size
