@@ -28,7 +28,7 @@ SOLVER_NODES = 2_000_000
 def figures() -> Iterator[Figure]:
     """Playouts, simulations and solver nodes per second."""
     empty = board_array(RULES.parse("12x12"))
-    for name, is_blind, goal in (("random playouts", True, 1.0), ("playouts with open eyes", False, None)):
+    for name, is_blind, goal in (("random playouts", True, 1.0), ("informed playouts", False, None)):
         many_playouts(empty, 1, is_blind)
         seconds = min(_cpu_seconds(partial(many_playouts, empty, PLAYOUTS, is_blind)) for _ in range(RUNS))
         yield Figure(GAME, f"{name}, 12x12, one core", PLAYOUTS / seconds / 1e6, "M/s", at_least=goal)

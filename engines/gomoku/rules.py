@@ -252,7 +252,7 @@ def _mover_by_count(rows: tuple[str, ...], text: str) -> str:
     first, second = (sum(row.count(stone) for row in rows) for stone in "xo")
     if first - second not in (0, 1):
         raise BadPosition(
-            f"{first} x and {second} o in {quoted(text)}: say who is to move, as in {quoted(text.strip() + ' x')}"
+            f"{first} x and {second} o in {quoted(text)}: add the side to move, as in {quoted(text.strip() + ' x')}"
         )
     return "x" if first == second else "o"
 

@@ -3,7 +3,7 @@
 There are two kinds of board, and every function here takes either. Cell 0 is at the top left, in the lowest bits. The
 four cells of a row are contiguous, so a row is an index into a table of slides.
 
-    a word, 4 bits a cell                 a pair of words, 5 bits a cell (no cell straddles the words)
+    a word, 4 bits per cell               a pair of words, 5 bits per cell (no cell straddles the words)
     bits  0.. 3  4.. 7  8..11 12..15      lo, bits  0.. 4  5.. 9 10..14 15..19
          16..19 20..23 24..27 28..31               20..24 25..29 30..34 35..39
          32..35 36..39 40..43 44..47      hi, bits  0.. 4  5.. 9 10..14 15..19

@@ -224,7 +224,7 @@ class GraphRun(SearchRun):
         return jobs + [helper_threads().submit(self._simulate, room, end, simulations) for room in rooms]
 
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
-        """Lines of at most `most` moves, best first; `with_all` also evaluates moves that the search did not visit."""
+        """Lines of the best moves, at most `most`, best first; `with_all` also evaluates moves without visits."""
         columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
         if self._graph.nodes["degree"][self._root] == 0:  # decided by `glance`
             choices = [self._looked_at(Choice(column, OPEN)) for column in columns]

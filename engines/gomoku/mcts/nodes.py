@@ -115,7 +115,7 @@ def transplant(nodes: Any, state: Any, root: int, target: Any) -> None:
 def order(children: Any) -> Any:
     """Children, best first: proven wins (shortest first), then by visits, then proven losses (longest first).
 
-    A proven draw precedes the most visited child if that child's value is below a draw.
+    A proven draw comes before the open children, unless the most visited of them has a value above a draw.
     """
     status, visits = children["status"], children["visits"].astype(np.int64)
     plies = children["plies"].astype(np.int64)

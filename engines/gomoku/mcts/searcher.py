@@ -151,7 +151,7 @@ class MctsRun(SearchRun):
         )
 
     def _lines(self, most: int) -> tuple[Line, ...]:
-        """Lines of at most `most` moves, best first."""
+        """Lines of the best moves, at most `most`, best first."""
         tree, root = self._tree, self._tree.root
         side = SIDES[self._position.mover]
         lines = []

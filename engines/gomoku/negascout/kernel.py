@@ -49,7 +49,7 @@ from plyd.engines.gomoku.board.vct import list_answers
 MOST_PLIES, MOST_MOVES = 128, 400
 SURE = 30_000  # value of a win now; a win in n plies is n less
 DECIDED = 29_000  # a value beyond this is a proven result
-DOUBT = 5_000  # subtracted if a loss is proven only for the moves that were searched
+DOUBT = 5_000  # added to the value of a loss that is proven only for the moves that were searched
 WON = 24_000  # values beyond this count plies
 LARGEST_GUESS = 20_000
 ALPHA, BETA, FLOOR, BEST, BEST_MOVE, DEPTH, NEXT, END, LISTED, STAGE, CHILD_DEPTH, IS_FORCED = range(12)  # in a frame
