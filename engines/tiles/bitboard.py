@@ -37,7 +37,7 @@ class Rows(NamedTuple):
 class Slides(NamedTuple):
     """The same table by address, for kernels; see `pointer_to`."""
 
-    table: Any  # row r of way w at w * size + r
+    table: Any  # row r of direction w at w * size + r
     size: Word
 
 

@@ -75,7 +75,7 @@ def makes_two_threes(v: View, point: int) -> bool:
             if at == 0:
                 return not is_legal
             at -= KEPT
-            if is_legal:  # so the three that it came from is open
+            if is_legal:  # so the three that led here is open
                 asked[at + THREES] += 1
                 asked[at + NEAR] = REACH + 1
             continue
@@ -100,7 +100,7 @@ def makes_two_threes(v: View, point: int) -> bool:
 
 @njit(inline="always")
 def _opens_four(v: View, point: int, other: int, line: int, near: int) -> bool:
-    """Whether a stone on another point of a line would make an open four with the one on a point."""
+    """Whether x on `other` would make an open four in a line with the stone on `point`."""
     if v.stone[other] != NOBODY or code_of(v, other, X) >> (4 * line) & 15 != OPEN_FOUR:
         return False
     step = step_of(line) if near > 0 else -step_of(line)
@@ -112,7 +112,7 @@ def _opens_four(v: View, point: int, other: int, line: int, near: int) -> bool:
 
 @njit(nogil=True)
 def without_fouls(v: View, colour: int, moves: Any, start: int, end: int) -> int:
-    """Leave out what is forbidden to a colour from a part of a list; where that part ends then."""
+    """Remove the points forbidden to a colour from moves[start:end]; returns the new end."""
     if colour != X:
         return end
     kept = start
@@ -126,7 +126,7 @@ def without_fouls(v: View, colour: int, moves: Any, start: int, end: int) -> int
 
 @njit(nogil=True)
 def any_legal(v: View, colour: int, wish: int) -> int:
-    """An empty point that is not forbidden to a colour: the one wished for, if it may be; 0 if there is none."""
+    """An empty point that is not forbidden to a colour, preferably `wish`; 0 if there is none."""
     if wish and not is_foul(v, wish, colour):
         return wish
     size = np.int64(v.state[SIZE])

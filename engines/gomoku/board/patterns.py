@@ -1,4 +1,4 @@
-"""What a stone would make in one line, and in the four lines through its point: tables, built once for each rule.
+"""Tables of patterns, built once per rule: what a stone makes in one line, and in the four lines through its point.
 
 A *class* is what a stone on an empty point makes in one line, by its distance from five: a FOUR needs one more stone, a
 THREE two more. It is open if the last step can be made in more than one way: an open four cannot be stopped, an open
@@ -43,7 +43,7 @@ FOUR_AND_THREE = 8
 WINS_NEXT = 9  # an open four or two fours: five comes next, whatever the reply
 MAKES_FIVE = 10
 MAYBE_FOUL = 11  # two open threes, in renju
-MAYBE_FOUL_WITH_FOUR = 12  # and a four
+MAYBE_FOUL_WITH_FOUR = 12  # two open threes and a four, in renju
 KINDS = 16
 
 COMBINATIONS = 1820
@@ -148,7 +148,7 @@ def _combined() -> NDArray[np.uint16]:
 
 @cache
 def _with_fouls() -> NDArray[np.uint16]:
-    """As `_combined`, for x in renju."""
+    """Like `_combined`, for x in renju."""
     combined = _combined().copy()
     for four in product(range(CLASSES + 1), repeat=4):
         code = four[0] | four[1] << 4 | four[2] << 8 | four[3] << 12

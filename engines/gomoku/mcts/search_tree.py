@@ -112,7 +112,7 @@ class SearchTree:
         self._show()
 
     def simulate_batch(self, want: int, most: int, number: int = 0) -> int:
-        """The number of simulations of one batch of up to `want` leaves: select, ask the network, backpropagate."""
+        """Runs one batch of up to `want` leaves (select, evaluate, backpropagate); returns the simulations made."""
         thread = self.threads[number]
         start = np.array([self.mover, X, most], np.int64)
         with self._lock:

@@ -12,9 +12,9 @@ and each of the m weights of s_t changes by its share of the error, rate (target
 the rate of a weight is multiplied by |E| / A, where E is the sum of its errors so far and A the sum of their absolute
 values: errors of one sign keep a weight moving, errors that cancel out let it rest.
 
-The method `lab` estimates before-states instead: the value of a slide is its points plus the mean value of the
-before-states over all drops. Before-state s_t learns from r_t + V(s_{t+1}), the last one with a slide from r_T alone.
-This needs ten times as many evaluations per move.
+The method `lab` (that of the 2048 lab's program, see docs/tiles.md) estimates before-states instead: the value of a
+slide is its points plus the mean value of the before-states over all drops. Before-state s_t learns from r_t +
+V(s_{t+1}), the last one with a slide from r_T alone. This needs ten times as many evaluations per move.
 
 Several threads may update the same weights at once: they take no locks, and occasionally lose an update.
 """
