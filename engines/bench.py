@@ -1,7 +1,7 @@
-"""`python -m plyd.engines.bench GAME`: an engine's speed by itself, as lines of JSON, and its search signature.
+"""`python -m plyd.engines.bench GAME`: an engine's speed without a daemon, as lines of JSON, and its search signature.
 
-The signature stands for what a search does: eight hexadecimal digits over the nodes, score and move of searches with
-fixed positions, nodes and seed in one thread. It changes if, and only if, the search does.
+The signature identifies a search's behaviour: eight hexadecimal digits over the nodes, score and move of searches with
+fixed positions, nodes and seed in one thread. It changes if, and only if, the search changes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ NODES = 500_000
 
 
 def figures(game: str) -> Iterator[Figure]:
-    """Nodes a second with the search's signature, then whatever the game's own bench measures."""
+    """Nodes per second with the search's signature, then the measurements of the game's own bench."""
     bench = bench_of(game)
     engine = registry.load(game)
     engine.warm_up()
@@ -34,7 +34,7 @@ def figures(game: str) -> Iterator[Figure]:
 
 
 def search_figure(engine: Engine, options: dict[str, str]) -> Figure:
-    """Nodes a second over fixed searches, and their signature."""
+    """Nodes per second over fixed searches, and their signature."""
     variant = next(iter(engine.variants))
     values = read_options(engine.card.options, options)
     digest, nodes, seconds = hashlib.sha256(), 0, 0.0
@@ -49,7 +49,7 @@ def search_figure(engine: Engine, options: dict[str, str]) -> Figure:
 
 
 def positions(engine: Engine) -> list[Any]:
-    """Positions from seeded random play, a player to move."""
+    """Positions from seeded random play, all with a player (not chance) to move."""
     rules = next(iter(engine.variants.values()))
     chance = random.Random(1)
     found: list[Any] = []
@@ -66,7 +66,7 @@ def positions(engine: Engine) -> list[Any]:
 
 
 def whole_score(report: Report) -> int:
-    """A score as a whole number, in millionths."""
+    """A score as an integer, in millionths."""
     match report.score.value:
         case ExpectedPoints(value) | WinProbability(value):
             return round(value * 1e6)
@@ -82,7 +82,7 @@ def bench_of(game: str) -> Any:
 
 
 def main() -> None:
-    """Measure, or write queries for others to measure with."""
+    """Measure, or write queries to measure with elsewhere."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("game", choices=registry.ENGINES)
     parser.add_argument("--queries", type=Path, metavar="FILE", help="write queries there instead of measuring")

@@ -1,4 +1,4 @@
-"""Every engine there is, by game. A new game is one line here."""
+"""The engines by game. To add a game, add one line here."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,7 +18,7 @@ ENGINES = {
 
 
 def load(game: str, models: Sequence[Path] = ()) -> Engine:
-    """The engine of a game, not yet warmed up; with those of the model files that are for it in place of what ships."""
+    """The engine of a game, not yet warmed up; model files for this game replace the networks that it ships with."""
     check([game])
     module, _, name = ENGINES[game].partition(":")
     kind: Any = getattr(import_module(module), name)
@@ -28,14 +28,14 @@ def load(game: str, models: Sequence[Path] = ()) -> Engine:
 
 
 def check(games: Sequence[str]) -> None:
-    """Raise UnknownGame for one that is not there."""
+    """Raise UnknownGame if a game does not exist."""
     for game in games:
         if game not in ENGINES:
             raise UnknownGame(f"unknown game {quoted(game)}; games are {', '.join(ENGINES)}")
 
 
 def files_for(game: str, models: Sequence[Path]) -> dict[str, Path]:
-    """Those of the model files that are for a game, by variant."""
+    """The model files that are for a game, by variant."""
     from plyd.models.errors import BadWeights
     from plyd.models.files import read_file
 
@@ -45,7 +45,7 @@ def files_for(game: str, models: Sequence[Path]) -> dict[str, Path]:
             header, _, _ = read_file(path)
         except BadWeights as error:
             raise BadModel(str(error)) from error
-        if header.get("game") not in list(ENGINES):  # which may be anything, even what cannot be looked up
+        if header.get("game") not in list(ENGINES):  # the header may hold any JSON, even an unhashable value
             raise BadModel(f"{path} is for the game {header.get('game')!r}; games are {', '.join(ENGINES)}")
         if header["game"] == game:
             files[str(header.get("variant"))] = path

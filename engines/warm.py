@@ -18,9 +18,9 @@ from plyd.engines.core.errors import EngineError, UnknownGame
 def warm(games: tuple[str, ...]) -> None:
     """Compile the kernels of GAMES and cache them, so that their daemons start in seconds. Default: all games.
 
-    The first start of a daemon does the same. Use this command if nobody should have to wait for it: after an
-    installation, before a tournament, or in a container image. As many games are compiled at once as there are cores;
-    kernels that are in the cache are not compiled again.
+    The first start of a daemon does the same. Use this command to avoid that wait: after an installation, before a
+    tournament, or in a container image. One game per core is compiled at a time. Kernels that are in the cache are not
+    compiled again.
 
     \b
     plyd warm
@@ -30,8 +30,8 @@ def warm(games: tuple[str, ...]) -> None:
         registry.check(games)
     except UnknownGame as error:
         raise click.BadParameter(str(error), param_hint="GAMES") from None
-    asked = games or tuple(reversed(registry.ENGINES))  # those that take longest come last there
-    die = (signal.SIGINT, signal.SIG_DFL)  # at Ctrl-C, without a word
+    asked = games or tuple(reversed(registry.ENGINES))  # slowest to compile first
+    die = (signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker without a traceback
     with ProcessPoolExecutor(usable_cores(), get_context("spawn"), signal.signal, die, max_tasks_per_child=1) as pool:
         for done in as_completed([pool.submit(seconds_to_warm, game) for game in dict.fromkeys(asked)]):
             try:
@@ -44,7 +44,7 @@ def warm(games: tuple[str, ...]) -> None:
 
 
 def seconds_to_warm(game: str) -> tuple[str, float]:
-    """Have an engine run each of its kernels once; the game, and how long it took."""
+    """Run each kernel of an engine once; returns the game and the seconds it took."""
     began = time.monotonic()
     registry.load(game).warm_up()
     return game, time.monotonic() - began

@@ -1,12 +1,12 @@
 """Connect Four on boards from 4x4 to 16x16, with or without a forbidden cell.
 
 In the order a request meets them:
-    engine    the card, and the searchers by method
+    engine    the engine's card, and the searcher of each method
     rules     the rulebook in plain Python
     graph/    method=graph: Monte-Carlo search of a graph of positions, with proven results
     solver/   the exact solver that runs beside it
-    uct/      method=uct: the textbook's search, as a yardstick
-    report    what the graph knows, as lines of play
-    board     bitboards, a column a lane; playout: random games
-    train/    fits the weights of move features; bench: speed
+    uct/      method=uct: plain UCT, as a baseline
+    report    the graph's results as lines of play
+    board     bitboards, one column per lane; playout: random games
+    train/    fits the weights of move features; bench: speed measurements
 """

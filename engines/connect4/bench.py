@@ -1,4 +1,4 @@
-"""Speed of Connect Four by itself, without a daemon."""
+"""Speed of Connect Four without a daemon."""
 
 import statistics
 import time
@@ -19,16 +19,16 @@ from plyd.engines.core.options import OptionValue, read_options
 from plyd.engines.core.search import Limits
 
 GAME = "connect4"
-SEARCH_OPTIONS = {"solver": "false"}  # whose nodes do not count as simulations
+SEARCH_OPTIONS = {"solver": "false"}  # the solver's nodes do not count as simulations
 PLAYOUTS, RUNS, SECONDS = 200_000, 5, 1.0
 SOLVED = ("4", "4", "4", "4", "2", "3", "5", "6", "2", "1")  # moves to a 7x6 position that takes the solver a while
 SOLVER_NODES = 2_000_000
 
 
 def figures() -> Iterator[Figure]:
-    """Playouts, simulations and solver nodes a second."""
+    """Playouts, simulations and solver nodes per second."""
     empty = board_array(RULES.parse("12x12"))
-    for name, is_blind, goal in (("random playouts", True, 1.0), ("playouts with open eyes", False, None)):
+    for name, is_blind, goal in (("random playouts", True, 1.0), ("informed playouts", False, None)):
         many_playouts(empty, 1, is_blind)
         seconds = min(_cpu_seconds(partial(many_playouts, empty, PLAYOUTS, is_blind)) for _ in range(RUNS))
         yield Figure(GAME, f"{name}, 12x12, one core", PLAYOUTS / seconds / 1e6, "M/s", at_least=goal)
@@ -44,14 +44,14 @@ def figures() -> Iterator[Figure]:
 
 
 def _pace(start: str, **options: OptionValue) -> float:
-    """Simulations a second from an empty board."""
+    """Simulations per second from an empty board."""
     searcher = Connect4().searcher("classic", read_options(OPTIONS, {}) | options)
     *_, last = searcher.search(RULES.parse(start), Limits(max_seconds=SECONDS), Stop())
     return last.nodes / last.seconds
 
 
 def _solver_pace() -> float:
-    """Nodes a second that the solver looks at."""
+    """Nodes per second of the solver."""
     position = RULES.start()
     for move in SOLVED:
         position = RULES.play(position, move).position

@@ -1,11 +1,11 @@
-"""Boards within kernels: a value of lanes, one column a lane, the lowest row in the lowest bit.
+"""Boards within kernels: a SIMD value with one column per lane, the lowest row in the lowest bit.
 
     mine     the stones of the side to move
-    yours    those of the other side
-    taken    every cell where no stone can be put: both sides' stones, the forbidden cell, and all that is off the board
+    yours    the stones of the other side
+    taken    every cell that cannot take a stone: both sides' stones, the forbidden cell, and cells off the board
 
-`taken + 1`, lane by lane, carries through the stones at the bottom, so it finds the cell where the next one rests; it
-steps over the forbidden cell by itself:
+`taken + 1`, lane by lane, carries through the stones at the bottom, so it yields the cell where the next stone rests.
+It also skips the forbidden cell:
 
     lane      0111 (two stones, the forbidden cell above them)
     lane + 1  1000 -> the fourth cell
@@ -18,14 +18,14 @@ from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, STONES, Position, move
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, aside, is_any, up, used_lanes, words_of
 
-OPEN, WIN, DRAW, LOSS = range(4)  # how a game stands, for the side to move
-GLANCE_PLIES = 3  # as far as a glance sees
+OPEN, WIN, DRAW, LOSS = range(4)  # status of a position for the side to move; OPEN: undecided
+GLANCE_PLIES = 3  # plies that `glance` looks ahead
 MINE, YOURS, TAKEN, BELOW, ONES = range(5)  # rows of a board's array
 ROWS_OF_BOARD = 5
 
 
 def board_array(position: Position) -> NDArray[np.uint16]:
-    """A position as kernels load it: (5, 16), a row for each of MINE, YOURS, TAKEN, BELOW, ONES.
+    """A position as an array for kernels: (5, 16), a row for each of MINE, YOURS, TAKEN, BELOW, ONES.
 
     BELOW is the cell under the forbidden one, ONES the lowest cell of every lane.
     """
@@ -46,13 +46,13 @@ def board_array(position: Position) -> NDArray[np.uint16]:
 
 @njit(cache=True, nogil=True)
 def playable(taken: Lanes, ones: Lanes) -> Lanes:
-    """The cells where a stone would rest now, one a column."""
+    """The cells where a stone would rest now, one per column."""
     return (taken + ones) & ~taken
 
 
 @njit(cache=True, nogil=True)
 def winning_cells(stones: Lanes) -> Lanes:
-    """The cells that complete four of these stones, whatever stands in them."""
+    """The cells that would complete four of these stones, whether empty or not."""
     below_1, below_2, below_3 = up(stones, 1), up(stones, 2), up(stones, 3)
     found = below_1 & below_2 & below_3
     left_1, left_2, left_3 = aside(stones, 1), aside(stones, 2), aside(stones, 3)
@@ -65,7 +65,7 @@ def winning_cells(stones: Lanes) -> Lanes:
 
 @njit(cache=True, nogil=True)
 def _gaps(before_1: Lanes, before_2: Lanes, before_3: Lanes, after_1: Lanes, after_2: Lanes, after_3: Lanes) -> Lanes:
-    """The cells with three of four in line: three before, two and one, one and two, or three after."""
+    """The cells with the other three of a line of four: three before, two and one, one and two, or three after."""
     before, after = before_1 & before_2, after_1 & after_2
     return (before & (before_3 | after_1)) | (after & (before_1 | after_3))
 
@@ -87,20 +87,20 @@ def has_four(stones: Lanes) -> bool:
 
 @njit(cache=True, nogil=True)
 def under(cells: Lanes, below: Lanes) -> Lanes:
-    """The cells from which the next cell up their column is one of these; the forbidden cell is stepped over."""
+    """The cells directly below these cells in their columns, skipping the forbidden cell."""
     return (up(cells, -1) & ~up(below, 1)) | (up(cells, -2) & below)
 
 
 @njit(cache=True, nogil=True)
 def several(cells: Lanes) -> bool:
-    """Whether cells, at most one a column, are more than one."""
+    """Whether there are two or more cells; there must be at most one per column."""
     lanes = used_lanes(cells)
     return lanes & (lanes - np.uint64(1)) != np.uint64(0)
 
 
 @njit(cache=True, nogil=True)
 def key_of(mine: Lanes, taken: Lanes) -> np.uint64:
-    """A number that stands for a position: two alike have the same, and no two others are ever likely to."""
+    """A hash key of a position: equal positions have equal keys, and collisions are very unlikely."""
     key = np.uint64(0x9E3779B97F4A7C15)
     for word in words_of(mine) + words_of(taken):
         key = (key ^ word) * np.uint64(0xD6E8FEB86659FD93)
@@ -110,20 +110,20 @@ def key_of(mine: Lanes, taken: Lanes) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def glance(cells: Lanes, my_wins: Lanes, your_wins: Lanes, below: Lanes) -> tuple[int, int, Lanes]:
-    """How a position stands if three plies decide it, the plies to its end, and the moves worth a thought."""
+    """Status of a position as far as three plies decide it, the plies to the end, and the moves worth searching."""
     if not is_any(cells):
         return DRAW, 0, cells
     if is_any(cells & my_wins):
         return WIN, 1, cells
-    moves = cells & your_wins  # Step 1. What must be blocked: one cell can be, two cannot.
+    moves = cells & your_wins  # Step 1. Winning cells of the opponent: one can be blocked, two cannot.
     if several(moves):
         return LOSS, 2, moves
     if not is_any(moves):
         moves = cells
-    moves &= ~under(your_wins, below)  # Step 2. No move that hands over the cell above it.
+    moves &= ~under(your_wins, below)  # Step 2. Drop moves below a winning cell of the opponent.
     if not is_any(moves):
         return LOSS, 2, moves
-    above = under(my_wins, below)  # Step 3. Two of my cells above one another: he can take only the first.
+    above = under(my_wins, below)  # Step 3. Two of my winning cells, one above the other: one block is not enough.
     if is_any(moves & above & under(above, below)):
         return WIN, 3, moves
     return OPEN, 0, moves

@@ -1,4 +1,4 @@
-"""Connect Four as an engine: the card it shows, the searchers it makes."""
+"""Connect Four as an engine: its card and its searchers."""
 
 from collections.abc import Mapping
 
@@ -13,18 +13,18 @@ from plyd.engines.core.search import Limits, Searcher
 
 
 class Connect4(Engine):
-    """Searches anew what it was not asked before; keeps all else from move to move."""
+    """Serves Connect Four; with method=graph a searcher keeps its graph from move to move."""
 
     card = Card(
         game="connect4",
         title="Connect Four",
-        summary="Monte-Carlo search of a graph of positions that carries proven results up, beside an exact solver.",
-        position_notation="The size of an empty board, columns x rows, perhaps with a forbidden cell by its column and "
-        "its row from below; or the rows from the top, x and o for stones, . empty, # forbidden. x moves first.",
+        summary="Monte-Carlo search of a graph of positions that propagates proven results, beside an exact solver.",
+        position_notation="Size of an empty board: columns x rows, optionally with a forbidden cell by its column and "
+        "its row from the bottom; or the rows from the top, x and o for stones, . empty, # forbidden. x moves first.",
         position_examples=("7x6", "12x10 #5,3", "......./......./......./......./...o.../..xx..."),
-        move_notation="A column, from 1 at the left.",
+        move_notation="A column number; 1 is at the left.",
         move_examples=("1", "4"),
-        node_meaning="a simulation: one descent of the graph of positions, those kept from earlier moves included",
+        node_meaning="a simulation: one descent of the graph of positions, including those kept from earlier moves",
         min_rows=SMALLEST,
         max_rows=LARGEST,
         min_columns=SMALLEST,
@@ -35,7 +35,7 @@ class Connect4(Engine):
     variants = {"classic": RULES}  # noqa: RUF012
 
     def warm_up(self) -> None:
-        """Run each kernel once."""
+        """Run each kernel once, so that all are compiled."""
         for method in ("graph", "uct"):
             searcher = self.searcher("classic", read_options(self.card.options, {"method": method}))
             for start in ("7x6", "4x4"):
@@ -43,6 +43,6 @@ class Connect4(Engine):
         recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag)
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:  # noqa: ARG002
-        """A searcher with a memory of its own."""
+        """A new searcher with its own memory."""
         kind = GraphSearcher if options["method"] == "graph" else UctSearcher
         return kind(options, granted_megabytes(options, megabytes))

@@ -1,7 +1,8 @@
-"""Playouts: a game played to its end by chance, either blindly or with open eyes.
+"""Playouts: games played to the end with random moves, either blind or informed.
 
-Eyes open, a side wins at once if it can, blocks what would lose at once, never plays under a cell that wins for the
-other side, and under one that wins for itself only if it must. What is certain two or three plies ahead ends the game.
+In an informed playout a side wins at once if it can, blocks an immediate win, never plays below a winning cell of the
+opponent, and plays below its own winning cell only if it must. The game ends as soon as its result is certain within
+three plies.
 """
 
 from typing import Any
@@ -13,12 +14,12 @@ from plyd.engines.core.intrinsics import count_bits, nth_bit_index
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, is_any, load, only_lane, used_lanes
 
-LOSS, DRAW, WIN = 0, 1, 2  # for the side to move first; in half points
+LOSS, DRAW, WIN = 0, 1, 2  # in half points, for the side to move at the start
 
 
 @njit(cache=True, nogil=True)
 def next_random(random: np.uint64) -> np.uint64:
-    """The number after a random number (xorshift); never 0, if it was not."""
+    """The next number of an xorshift generator; never 0 if the seed is not 0."""
     random ^= random << np.uint64(13)
     random ^= random >> np.uint64(7)
     return random ^ (random << np.uint64(17))
@@ -26,7 +27,7 @@ def next_random(random: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def any_of(cells: Lanes, random: np.uint64) -> Lanes:
-    """One of the cells, which are at most one a column, by a random number."""
+    """One cell chosen by a random number; there must be at most one per column."""
     lanes = used_lanes(cells)
     n = ((random >> np.uint64(32)) * np.uint64(count_bits(lanes))) >> np.uint64(32)
     return only_lane(cells, nth_bit_index(lanes, np.int64(n)))
@@ -34,8 +35,8 @@ def any_of(cells: Lanes, random: np.uint64) -> Lanes:
 
 @njit(cache=True, nogil=True)
 def blind_playout(mine: Lanes, yours: Lanes, taken: Lanes, ones: Lanes, random: np.uint64) -> tuple[int, np.uint64]:
-    """How random moves end from a position where nobody has four yet, and the next random number."""
-    winning = WIN  # what the side to move would get by four
+    """Result of random moves from a position in which neither side has four, and the next random number."""
+    winning = WIN  # points if the side to move makes four
     while True:
         cells = playable(taken, ones)
         if not is_any(cells):
@@ -54,8 +55,8 @@ def blind_playout(mine: Lanes, yours: Lanes, taken: Lanes, ones: Lanes, random: 
 def playout(
     mine: Lanes, yours: Lanes, taken: Lanes, below: Lanes, ones: Lanes, random: np.uint64
 ) -> tuple[int, np.uint64]:
-    """How a game ends that both sides go on with by chance but with open eyes, and the next random number."""
-    winning = WIN  # what the side to move gets if it wins
+    """Result of an informed playout, and the next random number."""
+    winning = WIN  # points if the side to move wins
     my_wins, your_wins = winning_cells(mine) & ~taken, winning_cells(yours) & ~taken
     while True:
         cells = playable(taken, ones)
@@ -74,7 +75,7 @@ def playout(
             wasting = safe & mine_above
             if is_any(wasting):
                 if is_any(wasting & under(mine_above, below)):
-                    return winning, random  # two cells above one another: he can take only the first
+                    return winning, random  # two winning cells, one above the other: only the lower can be blocked
                 if is_any(safe & ~mine_above):
                     safe &= ~mine_above
             move = any_of(safe, random)
@@ -87,7 +88,7 @@ def playout(
 
 @njit(cache=True, nogil=True)
 def many_playouts(board: Any, count: int, is_blind: bool) -> int:
-    """Half points of the side to move over so many playouts."""
+    """Total half points of the side to move over `count` playouts."""
     mine, yours, taken, below, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 3), load(board, 4)
     random, total = np.uint64(88172645463325252), 0
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""What the graph knows of a position, in words of the game: lines of play, the best first."""
+"""The graph's results as lines of play, best first."""
 
 from dataclasses import dataclass
 
@@ -15,32 +15,32 @@ LONGEST_LINE = 24
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One legal move at the root: how it stands for who makes it, and where it leads."""
+    """One legal move at the root, with its result for the side that plays it and the node it leads to."""
 
     column: int
     proven_result: int
     visits: int = 0
     value: float = 0.0
-    most_plies: int = 0  # to the end of a decided game
-    is_exact: bool = False  # whether it takes no fewer
+    most_plies: int = 0  # upper bound of the plies to the end, if the result is proven
+    is_exact: bool = False  # whether `most_plies` is exact
     node: int = NONE
 
     @property
     def rank(self) -> tuple[int, int, int, float]:
-        """The higher, the better: wins, the shortest first; what is open or drawn; losses, the longest first."""
+        """Sort key, higher is better: wins, shortest first; open or drawn moves; losses, longest first."""
         plies = self.most_plies if self.proven_result == LOSS else -self.most_plies if self.proven_result == WIN else 0
         return RANK[self.proven_result], plies, self.visits, self.value
 
 
 def visits_of(graph: Graph, node: int) -> int:
-    """Walks that went through a node, or began there."""
+    """Simulations that passed through a node or started there."""
     degree = graph.nodes["degree"][node]
     return int(graph.nodes["weight"][node] + graph.edges["visits"][node, :degree].sum())
 
 
 def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> list[Choice]:
-    """What the graph knows of each legal column. One without an edge hands the other side a win at once."""
-    edges = graph.edges[root, : graph.nodes["degree"][root]].copy()  # as it is now: others may be at work on it
+    """The graph's results for each legal column. A column without an edge lets the opponent win at once."""
+    edges = graph.edges[root, : graph.nodes["degree"][root]].copy()  # a copy: other threads may be writing
     missing = set(columns) - set(edges["column"].tolist())
     found = []
     for edge in edges:
@@ -65,7 +65,7 @@ def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> 
 def lines_of(
     graph: Graph, position: Position, choices: list[Choice], verdict: Verdict | None, most: int
 ) -> tuple[Line, ...]:
-    """Lines for the best choices, so many at most, the best first."""
+    """Lines of the best `most` choices, best first."""
     chosen = verdict.column if verdict else None
     ordered = sorted(choices, key=lambda choice: (choice.column == chosen, choice.rank), reverse=True)
     side = mover(position)
@@ -75,7 +75,7 @@ def lines_of(
         if verdict and choice is ordered[0]:
             value = verdict.proven
         elif verdict and verdict.proven.result is Result.LOSS and choice.proven_result == OPEN:
-            value = Proven(Result.LOSS)  # as all moves are
+            value = Proven(Result.LOSS)  # the solver proved that every move loses
         score = Score(side, value, exact=isinstance(value, Proven))
         moves = (str(choice.column + 1), *follow(graph, choice.node))
         lines.append(Line(moves, score, visits=choice.visits))
@@ -89,7 +89,7 @@ def _value(choice: Choice) -> WinProbability | Proven:
 
 
 def follow(graph: Graph, node: int) -> list[str]:
-    """How play goes on from a node by the moves that were visited most, or that decide."""
+    """The most visited (or proven) continuation from a node."""
     moves: list[str] = []
     while node != NONE and graph.nodes["degree"][node] > 0 and len(moves) < LONGEST_LINE:
         edges = graph.edges[node, : graph.nodes["degree"][node]]

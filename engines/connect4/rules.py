@@ -1,13 +1,13 @@
 """The rulebook of Connect Four, in slow, obvious Python: any size from 4 to 16, and at most one forbidden cell.
 
-A position is written as its rows, the top one first: `x` and `o` for stones, `.` for an empty cell, `#` for the
-forbidden one. An empty board has a short name, columns before rows, as in "the 7x6 board", and the forbidden cell by
-its column and its row, counted from the bottom left:
+A position is written as its rows from the top: `x` and `o` for stones, `.` for an empty cell, `#` for the forbidden
+cell. An empty board has a short form: columns x rows, as in "7x6", optionally with the forbidden cell by its column and
+row, counted from the bottom left:
 
     7x6 #4,1   =   ......./......./......./......./......./...#...
 
-`x` moves first, so the stones say who is to move. A move is a column, counted from 1. A stone rests on whatever is
-below it; no stone ever rests in the forbidden cell, it takes the one above:
+`x` moves first, so the stones determine the side to move. A move is a column, counted from 1. A stone falls until it
+rests on the bottom or on another stone; it never rests in the forbidden cell, but in the cell above it:
 
     ....        ....        ....
     ....  --2-> ....  --2-> .o..
@@ -22,7 +22,7 @@ from functools import cache, lru_cache
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
 
-SMALLEST, LARGEST = 4, 16  # rows and columns alike
+SMALLEST, LARGEST = 4, 16  # for both rows and columns
 EMPTY, FORBIDDEN = ".", "#"
 STONES = {Side.PLAYER_ONE: "x", Side.PLAYER_TWO: "o"}
 WINS = {Side.PLAYER_ONE: Outcome.PLAYER_ONE_WINS, Side.PLAYER_TWO: Outcome.PLAYER_TWO_WINS}
@@ -42,7 +42,7 @@ class Position:
     rows: tuple[str, ...]
 
     def count(self, cell: str) -> int:
-        """How many cells of a kind there are."""
+        """Number of cells of this kind."""
         return sum(row.count(cell) for row in self.rows)
 
 
@@ -52,11 +52,11 @@ class Connect4Rules:
     summary = "four in a row, column or diagonal wins; one cell may be forbidden; a full board is a draw"
 
     def start(self) -> Position:
-        """The empty board of the shop's game."""
+        """The empty board of the standard game, 7x6."""
         return empty_board(columns=7, rows=6)
 
     def parse(self, text: str) -> Position:
-        """The position that a text names, if play can lead to it."""
+        """The position written as a text; raises BadPosition if it cannot occur in a game."""
         if len(text) > MAX_TEXT:
             raise BadPosition(f"{len(text)} characters in {quoted(text)}; at most {MAX_TEXT}: {FORM}")
         if short := SHORT.fullmatch(text):
@@ -71,7 +71,7 @@ class Connect4Rules:
         return position
 
     def text(self, position: Position) -> str:
-        """A size for an empty board, the rows for any other."""
+        """The size if the board is empty, else its rows."""
         if position.count("x"):
             return "/".join(position.rows)
         size = f"{len(position.rows[0])}x{len(position.rows)}"
@@ -81,15 +81,15 @@ class Connect4Rules:
         return size
 
     def to_move(self, position: Position) -> Side | None:
-        """Whose turn it is, or None if the game is over."""
+        """The side to move, or None if the game is over."""
         return mover(position) if self.outcome(position) is Outcome.ONGOING else None
 
     def outcome(self, position: Position) -> Outcome:
-        """How the game stands."""
+        """Whether the game is over, and who won."""
         return outcome_of(position)
 
     def legal_moves(self, position: Position) -> list[Move]:
-        """The columns with room, each with the cell where the stone rests."""
+        """The columns that are not full, each with the cell where the stone rests."""
         if self.outcome(position) is not Outcome.ONGOING:
             return []
         width = len(position.rows[0])
@@ -111,22 +111,22 @@ class Connect4Rules:
         return Step(_with_cell(position, row, column, STONES[mover(position)]), 0.0)
 
     def board(self, position: Position) -> Board:
-        """The board as a person sees it."""
+        """The board for display."""
         cells = tuple("" if cell == EMPTY else cell for row in position.rows for cell in row)
         return Board(len(position.rows), len(position.rows[0]), cells)
 
     def picture(self, position: Position) -> str:
-        """The board drawn in plain text."""
+        """The board as plain text."""
         return grid(self.board(position))
 
 
 def empty_board(columns: int, rows: int) -> Position:
-    """A board with no stone on it and no forbidden cell."""
+    """A board without stones and without a forbidden cell."""
     return Position((EMPTY * columns,) * rows)
 
 
 def mover(position: Position) -> Side:
-    """Whose turn it would be, were the game not over."""
+    """The side to move, even if the game is over."""
     return Side.PLAYER_ONE if position.count("x") == position.count("o") else Side.PLAYER_TWO
 
 
@@ -138,9 +138,9 @@ def landing(position: Position, column: int) -> int | None:
     return None
 
 
-@lru_cache(maxsize=1024)  # asked several times of each position on its way
+@lru_cache(maxsize=1024)  # called several times for each position of a request
 def outcome_of(position: Position) -> Outcome:
-    """How the game stands."""
+    """Whether the game is over, and who won."""
     for side, stone in STONES.items():
         if has_four(position, stone):
             return WINS[side]
@@ -148,14 +148,14 @@ def outcome_of(position: Position) -> Outcome:
 
 
 def has_four(position: Position, stone: str) -> bool:
-    """Whether four stones of a kind stand in line anywhere."""
+    """Whether four stones of one side are in line."""
     rows = position.rows
     return any(all(rows[r][c] == stone for r, c in line) for line in lines_of(len(rows), len(rows[0])))
 
 
 @cache
 def lines_of(height: int, width: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Every line of four cells, (row, column), that a board of a size has room for."""
+    """Every line of four cells, (row, column), on a board of this size."""
     return tuple(
         tuple((row + i * down, column + i * right) for i in range(4))
         for row in range(height)
@@ -188,7 +188,7 @@ def _check_size(columns: int, rows: int, text: str) -> None:
 
 
 def _check(position: Position, text: str) -> None:
-    """Raise BadPosition for a board that no play leads to, as far as that can be seen."""
+    """Raise BadPosition for a board that cannot occur in a game, as far as simple checks show."""
     columns = len(position.rows[0])
     for row in position.rows:
         for cell in row:
@@ -209,12 +209,12 @@ def _check(position: Position, text: str) -> None:
     for column in range(columns):
         stack = "".join(row[column] for row in position.rows).replace(FORBIDDEN, "")
         if EMPTY in stack.lstrip(EMPTY):
-            raise BadPosition(f"a stone hangs in the air in column {column + 1} of {quoted(text)}")
+            raise BadPosition(f"a stone has an empty cell below it in column {column + 1} of {quoted(text)}")
     _check_end(position, text)
 
 
 def _check_end(position: Position, text: str) -> None:
-    """A four ends the game, so the last stone made every four there is."""
+    """Raise BadPosition unless the last stone can have made every four: a four ends the game."""
     winners = [stone for stone in STONES.values() if has_four(position, stone)]
     if not winners:
         return

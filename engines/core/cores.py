@@ -1,4 +1,4 @@
-"""What this process has of the machine. Who uses its cores: a search has one, and may have those no other needs."""
+"""The cores and memory of this process: each search takes one core, and may use cores that no other search needs."""
 
 import contextlib
 import math
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Cores:
-    """Counts the searches that run, each on a core of its own."""
+    """Counts the running searches, one core each."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -18,7 +18,7 @@ class Cores:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[None]:
-        """Have a core for as long as this lasts."""
+        """Take a core until the `with` block ends."""
         with self._lock:
             self._busy += 1
         try:
@@ -28,20 +28,20 @@ class Cores:
                 self._busy -= 1
 
     def spare(self) -> int:
-        """Cores that nobody has, now."""
+        """Cores that no search uses now."""
         return max(0, self.count - self._busy)
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on, and has time on: a container often sees more than it was given."""
+    """Cores that this process may run on, at most its CPU quota: a container often sees more cores than it may use."""
     seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(seen, granted_cores() or seen)
 
 
 def granted_cores(root: Path = Path("/")) -> int | None:
-    """Cores' worth of time that Linux grants this process's group, at least 1; None if there is no limit to be found.
+    """CPU quota of this process's cgroup in cores, rounded up, at least 1; None if there is no limit.
 
-    The group's cpu.max is "200000 100000": so much time in each period.
+    The cgroup's cpu.max is "200000 100000": microseconds of CPU time per period, and the period.
     """
     try:
         quota, period = _group_says("cpu.max", root).split()
@@ -51,7 +51,7 @@ def granted_cores(root: Path = Path("/")) -> int | None:
 
 
 def usable_megabytes(root: Path = Path("/")) -> int:
-    """Memory of this machine, or what Linux grants this process's group of it."""
+    """Memory of this machine, or the limit of this process's cgroup if that is less."""
     seen = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     try:
         return min(seen, int(_group_says("memory.max", root)) >> 20)
@@ -60,7 +60,7 @@ def usable_megabytes(root: Path = Path("/")) -> int:
 
 
 def _group_says(name: str, root: Path) -> str:
-    """What a file of this process's group has; the group is named by a line "0::/plyd.slice"."""
+    """Contents of a file of this process's cgroup, which a line "0::/plyd.slice" in /proc/self/cgroup names."""
     lines = (root / "proc/self/cgroup").read_text().splitlines()
     [group] = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
     return (root / "sys/fs/cgroup" / group / name).read_text()

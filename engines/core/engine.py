@@ -15,7 +15,7 @@ from plyd.engines.core.search import Searcher
 
 
 class Capability(Enum):
-    """Something an engine may be able to do beyond searching for a player's move."""
+    """Something an engine may be able to do besides searching for a player's move."""
 
     EVALUATE = "evaluate"
     EXACT = "exact"
@@ -33,7 +33,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What an engine says of itself; the schema's EngineInfo has the same fields, with more words."""
+    """An engine's description of itself; EngineInfo in the schema has the same fields, documented at length."""
 
     game: str
     title: str
@@ -50,7 +50,7 @@ class Card:
     options: tuple[Option, ...] = ()
     capabilities: frozenset[Capability] = frozenset()
     models: Mapping[str, Model] = field(default_factory=dict)
-    """What plays each variant, for engines that learned."""
+    """The network that plays each variant. Empty for engines without networks."""
 
 
 MOST_EXPLAINED = 1000
@@ -58,9 +58,9 @@ MOST_EXPLAINED = 1000
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of a batch that could not be read: its number and its answer's, both from 0, and what is wrong.
+    """A line of a batch that could not be read: line number and answer number, both from 0, and an error message.
 
-    Only the first MOST_EXPLAINED of a batch say what is wrong; the others leave it empty.
+    Only the first MOST_EXPLAINED bad lines of a batch have a message; for the others it is empty.
     """
 
     line: int
@@ -70,7 +70,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Values of a batch, one for each line that is not empty: as numbers (NaN for none) or as text."""
+    """Values of a batch, one for each line that is not empty: as numbers (NaN: no value) or as text."""
 
     values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     moves: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Answers:
 
 
 class Engine(ABC):
-    """One game and who plays it. Shared by all callers, so whatever it holds after `warm_up` stays as it is."""
+    """One game and its searchers. Shared by all callers, so nothing in it changes after `warm_up`."""
 
     card: Card
     variants: Mapping[str, Rules]
@@ -87,26 +87,26 @@ class Engine(ABC):
 
     @abstractmethod
     def warm_up(self) -> None:
-        """Load and compile all that a search needs, so that the first request is as quick as the next."""
+        """Load and compile everything that a search needs, so that the first request is as fast as later ones."""
 
     @abstractmethod
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
-        """A new searcher; every option of the card has a value.
+        """A new searcher; `options` has a value for every option of the card.
 
-        `megabytes` is the memory that it is granted, None for what the option `memory` asks for. One rule serves all:
-        address space is reserved once, the system charges for pages as they are touched, whole trees are given back,
-        and nothing is copied or enlarged while a move is searched.
+        `megabytes` is the memory granted to it; None: the value of its option `memory`. Every searcher manages memory
+        the same way: it reserves address space once, the system commits pages when they are first written, whole trees
+        are freed at once, and nothing is copied or resized during a search.
         """
 
     @property
     def memory_option(self) -> Option | None:
-        """The option for a searcher's megabytes, of engines that have one."""
+        """The option for a searcher's megabytes, or None if the engine has none."""
         return next((option for option in self.card.options if option.name == MEMORY), None)
 
     def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
-        """Whether a searcher with these options needs but microseconds, whatever it is asked: no slot, no thread."""
+        """Whether such a searcher always answers in microseconds, so that it needs no slot and no thread."""
         return False
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002
-        """Values of many positions, one a line. For engines with the capability EVALUATE."""
+        """Values of many positions, one per line. For engines with the capability EVALUATE."""
         raise NotSupported(f"{self.card.game} does not evaluate batches of positions; use Search")

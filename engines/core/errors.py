@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a request, as one tree:
+"""All errors of a request, as one tree:
 
     EngineError
     ├── BadInput            what the caller sent cannot be used
@@ -8,22 +8,22 @@
     │   ├── BadLimit        a limit out of its range
     │   ├── BadBatch        a batch too large, or of an unknown form
     │   └── BadCommand      a command that makes no sense now
-    ├── BadMessage          bytes that are no message of the schema, so that no field of it is at fault
+    ├── BadMessage          bytes that do not parse as a message of the schema, so no field can be named
     ├── UnknownGame         a game that is not served here
     ├── NotSupported        something this engine cannot do
     ├── BadModel            weights that cannot be used
-    ├── NotAllowed          a caller whom the daemon does not know
-    ├── Overloaded          no search slot in time, or more than one client may have
-    └── ShuttingDown        the daemon is on its way out
+    ├── NotAllowed          a caller that could not be authenticated
+    ├── Overloaded          no search slot in time, or a client's quota is used up
+    └── ShuttingDown        the daemon is shutting down
 
 A message quotes the value and says what was allowed.
 """
 
 
 class EngineError(Exception):
-    """Anything that can be wrong with a request."""
+    """Any error of a request."""
 
-    field = ""  # the field at fault, if one is, within the message that has it
+    field = ""  # the offending field within its message, "" if there is none
 
 
 class BadInput(EngineError):
@@ -61,13 +61,13 @@ class BadBatch(BadInput):
 
 
 class BadCommand(BadInput):
-    """A command makes no sense at this point."""
+    """A command is not allowed at this point."""
 
     field = "command"
 
 
 class BadMessage(EngineError):
-    """Bytes that are no message of the schema."""
+    """Bytes that do not parse as a message of the schema."""
 
 
 class UnknownGame(EngineError):
@@ -81,17 +81,17 @@ class NotSupported(EngineError):
 
 
 class BadModel(EngineError):
-    """A file of weights is missing, corrupt, or for something else."""
+    """A file of weights is missing, corrupt, or for another game or variant."""
 
 
 class NotAllowed(EngineError):
-    """The daemon does not know who calls."""
+    """The caller could not be authenticated."""
 
 
 class Overloaded(EngineError):
-    """No search slot came free in time, too many are waiting, or a client has all that it may have.
+    """No search slot came free in time, too many requests are waiting, or a client's quota is used up.
 
-    `reason` is a word for it, to count by.
+    `reason` is a short label for metrics.
     """
 
     def __init__(self, message: str, retry_seconds: float, reason: str = "other") -> None:
@@ -101,10 +101,10 @@ class Overloaded(EngineError):
 
 
 class ShuttingDown(EngineError):
-    """The daemon is on its way out."""
+    """The daemon is shutting down."""
 
 
 def quoted(text: str, longest: int = 60) -> str:
-    """The text in double quotes, cut if long, with nothing in it that could spoil a terminal."""
+    """The text in double quotes, shortened if long, with control characters escaped."""
     shown = text if len(text) <= longest else text[:longest] + "..."
     return '"' + "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown) + '"'

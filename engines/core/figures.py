@@ -1,4 +1,4 @@
-"""Speed figures: what was measured, in which unit, and what was to be reached."""
+"""Benchmark figures: what was measured, the unit, and the goal."""
 
 import json
 from dataclasses import asdict, dataclass

@@ -1,7 +1,8 @@
-"""What a nogil kernel cannot get from Python: the time, a flag that another thread sets, instructions for bits.
+"""What a nogil kernel cannot get from Python: the time, a stop flag set by another thread, and bit instructions.
 
-A kernel that polls both every thousand nodes or so ends within microseconds of its limit. A plain array read would not
-do for the flag: the compiler may read it once and keep it. Both compile to a few instructions and can be cached.
+A kernel that polls clock and flag about every thousand nodes ends within microseconds of its limit. A plain array read
+does not work for the flag: the compiler may hoist it out of the loop. Both intrinsics compile to a few instructions and
+can be cached.
 """
 
 from typing import Any
@@ -13,11 +14,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 CLOCK_MONOTONIC = 1
-NEVER = 2**62  # a deadline that does not come
+NEVER = 2**62  # a deadline that is never reached
 
 
 class Stop:
-    """A flag that a search polls: set once, by any thread, never cleared. Kernels get `flag` itself."""
+    """A flag that a search polls: any thread may set it, and it is never cleared. Kernels read `flag` directly."""
 
     __slots__ = ("flag",)
 
@@ -35,7 +36,7 @@ class Stop:
 
 @intrinsic
 def monotonic_ns(typing_context: Any) -> Any:  # noqa: ARG001
-    """Nanoseconds of the clock behind time.monotonic_ns(), as int64."""
+    """Nanoseconds of the clock of time.monotonic_ns(), as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         word = ir.IntType(64)
@@ -53,7 +54,7 @@ def monotonic_ns(typing_context: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def is_raised(typing_context: Any, flag: Any) -> Any:  # noqa: ARG001
-    """Whether a Stop's flag is set, read from memory each time."""
+    """Whether a Stop's flag is set; read from memory at every call."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -65,8 +66,9 @@ def is_raised(typing_context: Any, flag: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def pointer_to(typing_context: Any, array: Any) -> Any:  # noqa: ARG001
-    """The address of a contiguous array's first item. Indexing it costs one instruction, and passing it on no reference
-    count, which for arrays inside tuples numba takes at every use. Whoever calls the kernel keeps the array alive.
+    """The address of a contiguous array's first item. Indexing it costs one instruction, and passing it costs no
+    reference counting, which numba does at every use of an array inside a tuple. The caller of the kernel must keep
+    the array alive.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -77,26 +79,26 @@ def pointer_to(typing_context: Any, array: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def prefetch(typing_context: Any, pointer: Any, index: Any) -> Any:  # noqa: ARG001
-    """Asks for an item by address to be brought near, and goes on: a later read need not wait for it."""
+    """Prefetches an item into the CPU cache without waiting, so that a later read is fast."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         address = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), byte)
-        builder.call(ask, [address, *(ir.Constant(flag, n) for n in (0, 3, 1))])  # to read, keep, data
+        builder.call(ask, [address, *(ir.Constant(flag, n) for n in (0, 3, 1))])  # read, high locality, data
         return context.get_dummy_value()
 
     return types.void(pointer, types.intp), generate
 
 
 def _bit_instruction(name: str) -> Any:
-    """An intrinsic from a uint64 to an int64 by the LLVM instruction of that name."""
+    """An intrinsic from uint64 to int64 that compiles to the named LLVM instruction."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         word = arguments[0]
         if name == "cttz":
-            return builder.cttz(word, ir.Constant(ir.IntType(1), 1))  # 1: zero is never asked for
+            return builder.cttz(word, ir.Constant(ir.IntType(1), 1))  # 1: undefined for zero, which callers never pass
         return builder.ctpop(word)
 
     def typing(typing_context: Any, word: Any) -> Any:  # noqa: ARG001
@@ -110,14 +112,14 @@ lowest_bit_index = _bit_instruction("cttz")
 
 
 def has_quick_extract() -> bool:
-    """Whether this processor has a bit extraction instruction worth using: BMI2, but not the first Zens' microcode."""
+    """Whether this CPU has a fast PEXT: BMI2, except for Zen 1 and Zen 2, which run it in microcode."""
     is_slow = binding.get_host_cpu_name() in ("znver1", "znver2")
     return bool(binding.get_host_cpu_features().get("bmi2")) and not is_slow
 
 
 @intrinsic
 def extract_bits(typing_context: Any, word: Any, mask: Any) -> Any:  # noqa: ARG001
-    """The bits of a word where the mask has ones, moved together to the low end; both uint64."""
+    """PEXT: the bits of a word where the mask is set, packed into the low bits; both uint64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         word = ir.IntType(64)
@@ -125,7 +127,7 @@ def extract_bits(typing_context: Any, word: Any, mask: Any) -> Any:  # noqa: ARG
         if has_quick_extract():
             pext = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pext.64")
             return builder.call(pext, arguments)
-        # bit by bit: result |= one for each bit of the mask, lowest first, whose place in the word is set
+        # Bit by bit, lowest first: for each set bit of the mask, set the next result bit if the word has that bit.
         source, mask = arguments
         zero, one = ir.Constant(word, 0), ir.Constant(word, 1)
         rest, place, result = (cgutils.alloca_once_value(builder, start) for start in (mask, one, zero))
@@ -144,7 +146,7 @@ def extract_bits(typing_context: Any, word: Any, mask: Any) -> Any:  # noqa: ARG
 
 @intrinsic
 def nth_bit_index(typing_context: Any, word: Any, n: Any) -> Any:  # noqa: ARG001
-    """The place of a uint64's n-th bit that is set, counted from 0 at the low end; there are more than n of them."""
+    """The index of the n-th set bit of a uint64, from 0 at the low end; the word must have more than n set bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         word, one = ir.IntType(64), ir.Constant(ir.IntType(64), 1)
@@ -155,7 +157,7 @@ def nth_bit_index(typing_context: Any, word: Any, n: Any) -> Any:  # noqa: ARG00
             found = builder.call(deposit, [builder.shl(one, n), source])
         else:
             rest = cgutils.alloca_once_value(builder, source)
-            with cgutils.loop_nest(builder, [n], word):  # take the lowest bit away, n times
+            with cgutils.loop_nest(builder, [n], word):  # clear the lowest set bit, n times
                 now = builder.load(rest)
                 builder.store(builder.and_(now, builder.sub(now, one)), rest)
             found = builder.load(rest)
@@ -166,7 +168,7 @@ def nth_bit_index(typing_context: Any, word: Any, n: Any) -> Any:  # noqa: ARG00
 
 @intrinsic
 def take_number(typing_context: Any, counter: Any) -> Any:  # noqa: ARG001
-    """The number in a one-item int64 array, which goes up by one: no two threads get the same."""
+    """The number in a one-item int64 array, incremented atomically: no two threads get the same number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -1,12 +1,12 @@
 """Where compiled kernels are kept: `njit` for every kernel of this package, with a cache that follows imports.
 
-numba's own cache looks only at the file that a kernel stands in, so an edit to a function that it calls from another
-file would go unseen. Here the key of a kernel is its file and every file of ours that this one imports, directly or
-not: an edit recompiles what can see it, and nothing else.
+numba's own cache checks only the file that a kernel is in, so it misses an edit to a function that the kernel calls
+from another file. Here the cache key covers the kernel's file and every plyd file that it imports, directly or
+indirectly: an edit recompiles the kernels that can see it, and no others.
 
-    ~/.cache/plyd/kernels/gomoku.board.vcf-0f6b1c2a9d3e4f50/     one folder a source file and state of its imports
+    ~/.cache/plyd/kernels/gomoku.board.vcf-0f6b1c2a9d3e4f50/     one folder per source file and state of its imports
 
-NUMBA_CACHE_DIR names another root. With no root to write to, kernels are compiled anew in every process.
+NUMBA_CACHE_DIR sets another root. If no root is writable, every process compiles its kernels again.
 """
 
 import atexit
@@ -25,8 +25,8 @@ from typing import Any
 import numba
 from numba.core import caching
 
-PACKAGE = Path(__file__).parents[2]  # the folder that is installed as plyd, or stands for it
-UNUSED_DAYS = 14  # after which a folder is removed
+PACKAGE = Path(__file__).parents[2]  # the folder that is installed as plyd, or its source checkout
+UNUSED_DAYS = 14  # after this many days without use, a folder is removed
 IMPORT = re.compile(rb"^[ \t]*from plyd\.([\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 NAME = re.compile(rb"\w+")
 
@@ -34,29 +34,29 @@ njit = numba.njit
 
 
 class ImportAwareLocator(caching._CacheLocator):
-    """Tells numba where to keep a kernel of ours."""
+    """Tells numba where to cache a kernel of this package."""
 
     def __init__(self, kernel: Any, source: Path) -> None:
-        self._py_file = str(source)  # the name that numba's warnings use
+        self._py_file = str(source)  # numba's warnings read this name
         self._line = kernel.__code__.co_firstlineno
         self._digest = digest_of(source)
         self._folder = folder_of(source, self._digest)
 
     def get_cache_path(self) -> str:
-        """The folder of the kernel's files."""
+        """The folder of the kernel's cache files."""
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """What has to be equal for a compiled kernel to be used."""
+        """The stamp that must match for a cached kernel to be used."""
         return self._digest
 
     def get_disambiguator(self) -> str:
-        """What tells two kernels of one name in one file apart."""
+        """Distinguishes kernels of the same name in one file."""
         return str(self._line)
 
     @classmethod
     def from_function(cls, kernel: Any, file: str) -> "ImportAwareLocator | None":
-        """A locator for a kernel of this package, None for any other: numba then asks its own locators."""
+        """A locator for a kernel of this package; None for other functions, so that numba tries its own locators."""
         source = Path(file)
         return cls(kernel, source) if source.is_relative_to(PACKAGE) else None
 
@@ -65,7 +65,7 @@ caching.CacheImpl._locator_classes.insert(0, ImportAwareLocator)
 
 
 def digest_of(source: Path) -> str:
-    """Sixteen hexadecimal digits over Python's version, a source file and all of ours that it imports."""
+    """Sixteen hexadecimal digits over Python's version, a source file and every plyd file that it imports."""
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(reachable(source)):
         digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + contents(path) + b"\0")
@@ -73,7 +73,7 @@ def digest_of(source: Path) -> str:
 
 
 def reachable(source: Path) -> set[Path]:
-    """A source file and every file of ours that it imports, directly or through others."""
+    """A source file and every plyd file that it imports, directly or indirectly."""
     found, open_ends = {source}, [source]
     while open_ends:
         for path in imported_by(open_ends.pop()):
@@ -85,7 +85,7 @@ def reachable(source: Path) -> set[Path]:
 
 @functools.cache
 def imported_by(source: Path) -> tuple[Path, ...]:
-    """The files of ours that a source file imports by itself."""
+    """The plyd files that a source file imports directly."""
     return tuple(_imports(contents(source)))
 
 
@@ -95,7 +95,7 @@ def _imports(text: bytes) -> Iterator[Path]:
         if place.with_suffix(".py").is_file():
             yield place.with_suffix(".py")
             continue
-        for name in NAME.findall(names):  # `from plyd.engines.gomoku import renju` imports a file, too
+        for name in NAME.findall(names):  # `from plyd.engines.gomoku import renju` also imports a file
             path = place / f"{name.decode()}.py"
             if path.is_file():
                 yield path
@@ -103,19 +103,19 @@ def _imports(text: bytes) -> Iterator[Path]:
 
 @functools.cache
 def contents(source: Path) -> bytes:
-    """The bytes of a source file, as they were when this process first asked."""
+    """The bytes of a source file when this process first read it."""
     return source.read_bytes()
 
 
 @functools.cache
 def folder_of(source: Path, digest: str) -> Path:
-    """The folder for the kernels of a source file: made if it is not there, marked as used if it is."""
-    module = ".".join(source.relative_to(PACKAGE).with_suffix("").parts[1:])  # without the room
+    """The folder for the kernels of a source file: created if missing, else its time of last use is updated."""
+    module = ".".join(source.relative_to(PACKAGE).with_suffix("").parts[1:])  # without "engines"
     folder = root() / f"{module}-{digest}"
     try:
         folder.mkdir(exist_ok=True)
         os.utime(folder)
-    except OSError:  # somebody else's folder, or the disk is read-only: use what is there
+    except OSError:  # owned by another user, or read-only: use the folder without updating it
         if not folder.is_dir():
             return _temporary_root()
     return folder
@@ -123,7 +123,7 @@ def folder_of(source: Path, digest: str) -> Path:
 
 @functools.cache
 def root() -> Path:
-    """The folder of all kernels. What nobody has used for long is removed from it."""
+    """The folder of all cached kernels. Removes folders that have not been used for UNUSED_DAYS."""
     try:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         found = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "plyd" / "kernels")
@@ -144,7 +144,7 @@ def _temporary_root() -> Path:
 
 
 def prune(folder: Path) -> None:
-    """Remove what has not been used for UNUSED_DAYS; only folders that are named as this module names them."""
+    """Remove folders not used for UNUSED_DAYS; only those whose names this module could have written."""
     oldest = time.time() - UNUSED_DAYS * 86_400
     for old in folder.iterdir():
         if re.fullmatch(r"([\w.]+-)?[0-9a-f]{16}", old.name) and old.stat().st_mtime < oldest:

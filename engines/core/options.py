@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from plyd.engines.core.errors import BadOption, quoted
 
 OptionValue = int | float | bool | str
-MEMORY = "memory"  # the option for the megabytes that a searcher may use
+MEMORY = "memory"  # name of the option for a searcher's memory in megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. Its type is that of its default; numbers have a range, words a list of choices."""
+    """One option. Its default sets its type; numbers have a range, strings a list of choices."""
 
     name: str
     summary: str
@@ -21,7 +21,7 @@ class Option:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
-    """Other names that are still understood, but not listed."""
+    """Other names that are accepted but not listed."""
 
     def __post_init__(self) -> None:
         is_number = not isinstance(self.default, bool | str)
@@ -29,7 +29,7 @@ class Option:
         assert isinstance(self.default, str) == bool(self.choices), "words have choices"
 
     def read(self, text: str) -> OptionValue:
-        """The worth that a text names."""
+        """The value of an option's text; raises BadOption if it is not allowed."""
         value = self._convert(text)
         if value is None or not self._allows(value):
             raise BadOption(f"option {self.name} is {quoted(text)}; allowed is {self._allowed()}")
@@ -40,7 +40,7 @@ class Option:
             return {"true": True, "false": False}.get(text)
         if isinstance(self.default, str):
             return text
-        if not re.fullmatch(r"[-+.0-9eE]+", text):  # Python would take 1_000 and nan too
+        if not re.fullmatch(r"[-+.0-9eE]+", text):  # float() would accept 1_000 and nan
             return None
         try:
             return type(self.default)(text)
@@ -65,10 +65,10 @@ class Option:
 
 
 def read_options(options: Sequence[Option], texts: Mapping[str, str]) -> dict[str, OptionValue]:
-    """The value of every option: what the texts say, the default for the rest."""
+    """The value of every option: from the texts, else its default."""
     known = {name: option for option in options for name in (option.name, *option.aliases)}
     values = {option.name: option.default for option in options}
-    given: dict[str, str] = {}  # the name by which each option was set
+    given: dict[str, str] = {}  # the name used to set each option
     for name, text in texts.items():
         if name not in known:
             raise BadOption(f"unknown option {quoted(name)}; options are {', '.join(values) or 'none'}")
@@ -83,10 +83,10 @@ def read_options(options: Sequence[Option], texts: Mapping[str, str]) -> dict[st
 
 
 def memory_option(default: int, minimum: int, maximum: int) -> Option:
-    """The option for the megabytes that a searcher may use."""
+    """The option for a searcher's memory in megabytes."""
     return Option(MEMORY, "Megabytes that a search may use.", default=default, minimum=minimum, maximum=maximum)
 
 
 def granted_megabytes(options: Mapping[str, OptionValue], megabytes: int | None) -> int:
-    """The megabytes that a searcher was granted; without a grant, those that its options ask for."""
+    """The megabytes granted to a searcher; without a grant, the value of its option `memory`."""
     return int(options[MEMORY]) if megabytes is None else megabytes

@@ -1,4 +1,4 @@
-"""What a game is made of, for every game: sides, outcomes, boards, moves, and the rulebook's contract."""
+"""Types that all games share: sides, outcomes, boards, moves, and the contract of a rulebook."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Side(Enum):
-    """Who acts, or from whose point of view a value speaks."""
+    """The side that acts, or from whose point of view a value is given."""
 
     PLAYER_ONE = "player one"  # the player who moves first; the only player of a one-player game
     PLAYER_TWO = "player two"
-    ENVIRONMENT = "environment"  # chance, or whoever takes its place
+    ENVIRONMENT = "environment"  # chance, or an opponent in its place
 
 
 class Outcome(Enum):
-    """How a game stands or ended."""
+    """State of a game: ongoing, or how it ended."""
 
     ONGOING = "ongoing"
-    ENDED = "ended"  # a one-player game is over; the points say how well it went
+    ENDED = "ended"  # a one-player game is over; its points are the result
     PLAYER_ONE_WINS = "player one wins"
     PLAYER_TWO_WINS = "player two wins"
     DRAW = "draw"
@@ -26,7 +26,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The board as a person sees it: a label for each cell, row by row, "" for an empty one."""
+    """The board for display: a label for each cell, row by row, "" for an empty cell."""
 
     rows: int
     columns: int
@@ -35,7 +35,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A legal move: its text, the cell it fills (if one), its probability (if chance makes it)."""
+    """A legal move: its text, the cell it fills (None if not a single cell), its probability (chance moves only)."""
 
     text: str
     cell: int | None = None
@@ -43,53 +43,53 @@ class Move:
 
 
 class Step(NamedTuple):
-    """What a move leads to: the position after it, and the points it gained."""
+    """The position after a move, and the points that the move gained."""
 
     position: Any
     points: float
 
 
 class Rules(Protocol):
-    """The rulebook of one variant of a game. Positions are values of the game's own type: immutable, comparable.
+    """The rulebook of one variant of a game. Positions are immutable, comparable values of the game's own type.
 
-    `parse(text(p)) == p` for every position that `parse` and `play` give. Whatever is wrong with a text or a move
-    raises BadPosition or BadMove.
+    `parse(text(p)) == p` for every position that `parse` and `play` return. An invalid text or move raises BadPosition
+    or BadMove.
     """
 
     @property
     def summary(self) -> str:
-        """One sentence on what is special about this variant."""
+        """One sentence on how this variant differs."""
 
     def start(self) -> Any:
-        """The position a game begins from."""
+        """The initial position."""
 
     def parse(self, text: str) -> Any:
-        """The position that a text names."""
+        """The position written as a text."""
 
     def text(self, position: Any) -> str:
-        """The text that names a position."""
+        """The text of a position."""
 
     def to_move(self, position: Any) -> Side | None:
         """The side to move, or None if the game is over."""
 
     def outcome(self, position: Any) -> Outcome:
-        """How the game stands."""
+        """Whether the game is over, and who won."""
 
     def legal_moves(self, position: Any) -> Sequence[Move]:
-        """The moves of the side to move; where chance moves, their probabilities sum to 1."""
+        """The legal moves of the side to move; if chance moves, their probabilities sum to 1."""
 
     def play(self, position: Any, move: str) -> Step:
         """The position after a legal move, and the points it gained."""
 
     def board(self, position: Any) -> Board:
-        """The board as a person sees it."""
+        """The board for display."""
 
     def picture(self, position: Any) -> str:
-        """The board drawn in plain text."""
+        """The board as plain text."""
 
 
 def grid(board: Board) -> str:
-    """A board drawn as rows of right-aligned labels, a dot for each empty cell."""
+    """A board as rows of right-aligned labels, with a dot for each empty cell."""
     labels = [cell or "." for cell in board.cells]
     width = max(map(len, labels))
     rows = (labels[i : i + board.columns] for i in range(0, len(labels), board.columns))

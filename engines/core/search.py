@@ -11,7 +11,7 @@ from plyd.engines.core.rules import Side
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A game clock of the side to move."""
+    """The game clock of the side to move."""
 
     remaining_seconds: float
     increment_seconds: float = 0.0
@@ -20,7 +20,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a search has to end; whatever binds first ends it. None is no limit."""
+    """When a search must end; the first limit reached ends it. None: no limit."""
 
     max_seconds: float | None = None
     clock: Clock | None = None
@@ -30,12 +30,12 @@ class Limits:
 
 
 def upper(limit: int | None) -> int:
-    """A limit as a number that a kernel can count to."""
+    """A limit as an integer for a kernel; NEVER if there is none."""
     return NEVER if limit is None else min(limit, NEVER)
 
 
 class Result(Enum):
-    """Result of a two-player game for one of them."""
+    """Result of a two-player game for one player."""
 
     WIN = "win"
     DRAW = "draw"
@@ -44,21 +44,21 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPoints:
-    """Points still to be gained from here until the game ends, on average."""
+    """Expected points from here to the end of the game, not counting those already gained."""
 
     points: float
 
 
 @dataclass(frozen=True, slots=True)
 class WinProbability:
-    """Probability of winning, where a draw counts one half."""
+    """Probability of winning; a draw counts one half."""
 
     probability: float
 
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """A result that is certain, and the plies until it, if known."""
+    """A proven result, and the plies to it if known."""
 
     result: Result
     plies: int | None = None
@@ -66,12 +66,12 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """The position cannot occur, so it has no value."""
+    """The position cannot occur in a game, so it has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a position is worth, and to whom: more is better for `point_of_view`."""
+    """The value of a position for `point_of_view`: more is better for that side."""
 
     point_of_view: Side
     value: ExpectedPoints | WinProbability | Proven | Unreachable
@@ -80,7 +80,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of play, first move first, and its worth."""
+    """One line of play, first move first, and its score."""
 
     moves: tuple[str, ...]
     score: Score
@@ -103,7 +103,7 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a search knows so far. It is the last, and final, if it has a stop reason."""
+    """The result of a search so far. A report with a stop reason is the final one."""
 
     score: Score
     move: str | None = None
@@ -120,11 +120,11 @@ class Report:
 
 
 class Searcher(Protocol):
-    """Searches positions of one game, one at a time, and owns the memory it needs for that."""
+    """Searches positions of one game, one at a time, and owns the memory for that."""
 
     def search(self, position: Any, limits: Limits, stop: Stop) -> Iterator[Report]:
-        """Reports as the search goes on. The last report, and only the last, is final.
+        """Reports during the search. The last report, and only the last, is final.
 
-        Ends by itself when a limit binds, soon after `stop` is set, or when there is nothing left to find. A finished
-        game is not an error: one final report with no move.
+        Ends when a limit is reached, soon after `stop` is set, or when nothing is left to find. A finished game is not
+        an error: it gets one final report with no move.
         """

@@ -1,4 +1,4 @@
-"""One loop for every searcher: step until there is a reason to stop, report on the way, always end with one report.
+"""One loop for every searcher: step until there is a reason to stop, report in between, end with one final report.
 
     def search(self, position, limits, stop):
         if over := game_over(rules.outcome(position), side_to_move):
@@ -6,8 +6,8 @@
         else:
             yield from run(partial(MyRun, self, position, limits, stop))
 
-A run takes one core of CORES for as long as it lasts. More threads come from `helper_threads`, as many as
-`threads_for` allows.
+A run uses one core of CORES while it lasts. Further threads come from `helper_threads`, as many as `threads_for`
+allows.
 """
 
 import time
@@ -22,11 +22,11 @@ from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits, Proven, Report, Result, Score, StopReason, upper
 from plyd.engines.core.time_control import Budget
 
-REPORT_NS = 100_000_000  # between two reports
+REPORT_NS = 100_000_000  # between reports
 
 
 class SearchRun(ABC):
-    """One search in progress. Its time counts from when it is made."""
+    """One search in progress. Its time counts from its construction."""
 
     def __init__(self, limits: Limits, stop: Stop) -> None:
         self.limits, self.stop = limits, stop
@@ -37,16 +37,16 @@ class SearchRun(ABC):
 
     @abstractmethod
     def step(self) -> None:
-        """Search for a few milliseconds; longer only until there is an answer."""
+        """Search for a few milliseconds; longer only if there is no answer yet."""
 
     @abstractmethod
     def report(self, reason: StopReason | None) -> Report:
-        """What is known now; the final report if there is a reason."""
+        """The result so far; the final report if there is a reason."""
 
     @property
     @abstractmethod
     def nodes(self) -> int:
-        """Nodes that count towards the limit."""
+        """Nodes counted against the limit."""
 
     @property
     def is_finished(self) -> bool:
@@ -55,12 +55,12 @@ class SearchRun(ABC):
 
     @property
     def has_answer(self) -> bool:
-        """Whether there is something to report. No limit ends a search before."""
+        """Whether there is a move to report. Until then no limit ends the search."""
         return True
 
     @property
     def step_ns(self) -> int:
-        """What the shortest step takes, if that is long enough to miss a deadline by."""
+        """Nanoseconds of the shortest possible step, if long enough to miss a deadline. Default: 0."""
         return 0
 
     def is_deep_enough(self, depth: int) -> bool:  # noqa: ARG002
@@ -68,18 +68,18 @@ class SearchRun(ABC):
         return False
 
     def is_report_due(self) -> bool:
-        """Whether to report now: by default every tenth of a second."""
+        """Whether to report now. Default: every tenth of a second."""
         now = time.monotonic_ns()
         if not self.has_answer or now - self._reported_ns < REPORT_NS:
             return False
         self._reported_ns = now
         return True
 
-    def close(self) -> None:  # noqa: B027  most searches have nothing to let go of
-        """Let go of helpers. Called once, before the final report, even if the caller has left."""
+    def close(self) -> None:  # noqa: B027  most searches have nothing to release
+        """Release helper threads. Called once, before the final report, even if the caller has left."""
 
     def stop_reason(self) -> StopReason | None:
-        """A reason to stop now, if there is one."""
+        """The reason to stop now, or None."""
         if self.is_finished:
             return StopReason.FINISHED
         if not self.has_answer:
@@ -95,9 +95,9 @@ class SearchRun(ABC):
         return None
 
     def threads_for(self, option: int, most: int) -> int:
-        """Threads to use now: the option `threads`, where 0 means all that no other search needs.
+        """Threads to use now: the option `threads`; 0 means all cores that no other search needs.
 
-        A search with a node limit uses one thread by default, so that it can be repeated exactly.
+        With `threads` 0, a search with a node limit uses one thread, so that its result is reproducible.
         """
         wanted = option or (1 if self.limits.max_nodes is not None else most)
         return min(wanted, 1 + CORES.spare())
@@ -119,14 +119,14 @@ def run(start: Callable[[], SearchRun]) -> Iterator[Report]:
 
 
 def game_over(outcome: Outcome, to_move: Side) -> Report | None:
-    """The only report on a finished game of two players; None if the game goes on."""
+    """The only report of a finished two-player game; None if the game goes on."""
     if outcome is Outcome.ONGOING:
         return None
-    result = Result.DRAW if outcome is Outcome.DRAW else Result.LOSS  # the side to move has been beaten
+    result = Result.DRAW if outcome is Outcome.DRAW else Result.LOSS  # the player who moved last has won
     return Report(Score(to_move, Proven(result, 0), exact=True), stop_reason=StopReason.NO_SEARCH)
 
 
 @cache
 def helper_threads() -> ThreadPoolExecutor:
-    """Threads that help a search, shared by all searches of this process."""
+    """The thread pool that searches get helper threads from, shared by the whole process."""
     return ThreadPoolExecutor(CORES.count, thread_name_prefix="helper")

@@ -1,14 +1,14 @@
-"""Sixteen lanes of sixteen bits that a kernel handles as one value: a whole board in one AVX2 register.
+"""Sixteen 16-bit lanes that a kernel handles as one value: a whole board in one AVX2 register.
 
-Where a board has a column in each lane, the lowest row in the lowest bit, moving everything up is one instruction
-(`up`), and so is, nearly, moving it to the side (`aside`); nothing wraps around, so a board needs no guard bits:
+A board has one column per lane, with the lowest row in the lowest bit. Shifting all stones up takes one instruction
+(`up`), shifting them sideways about one (`aside`). Nothing wraps around, so a board needs no guard bits:
 
     lane  0 1 2 3 ... 15
     row 2 . . . .             up(b, 1)            aside(b, 1)
     row 1 . x . .            . x . .              . . . .
     row 0 x . o .            x . o .  (row 1)     . x . o ...
 
-LLVM makes of it what the processor has: one register here, two of 128 bits elsewhere.
+LLVM compiles it to what the CPU has: one 256-bit register with AVX2, otherwise two of 128 bits.
 """
 
 import operator
@@ -19,7 +19,7 @@ from numba import types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, overload, register_model
 
-Lanes = Any  # what a signature says; numba finds the type by itself
+Lanes = Any  # for signatures only; numba infers the type
 LANES, BITS = 16, 16
 LANE = ir.IntType(BITS)
 VECTOR = ir.VectorType(LANE, LANES)
@@ -28,7 +28,7 @@ ZERO = ir.Constant(VECTOR, [0] * LANES)
 
 
 class LanesType(types.Type):  # type: ignore[misc]
-    """The type of such a value within kernels."""
+    """The numba type of such a value."""
 
     def __init__(self) -> None:
         super().__init__("Lanes")
@@ -39,14 +39,14 @@ lanes_type = LanesType()
 
 @register_model(LanesType)
 class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
-    """How LLVM holds it."""
+    """Its representation in LLVM."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, VECTOR)
 
 
 def _two_operands(name: str) -> Any:
-    """An intrinsic from two values to one, lane by lane, by the instruction of that name."""
+    """An intrinsic of two values, lane by lane, that compiles to the named instruction."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         return getattr(builder, name)(*arguments)
@@ -99,7 +99,7 @@ def _invert(value: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def up(typing_context: Any, value: Any, rows: Any) -> Any:  # noqa: ARG001
-    """Every lane moved up by so many bits (a constant), down if it is negative; what leaves a lane is lost."""
+    """Every lane shifted up by `rows` bits (a constant), down if negative; bits shifted out of a lane are lost."""
     count = rows.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
@@ -111,7 +111,7 @@ def up(typing_context: Any, value: Any, rows: Any) -> Any:  # noqa: ARG001
 
 @intrinsic(prefer_literal=True)
 def aside(typing_context: Any, value: Any, columns: Any) -> Any:  # noqa: ARG001
-    """Every lane moved to a higher one by so many (a constant), to a lower one if it is negative; others are 0."""
+    """Every lane moved `columns` lanes up (a constant), down if negative; lanes left empty are 0."""
     count = columns.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
@@ -144,7 +144,7 @@ def used_lanes(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def count_all(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
-    """How many bits are set, as int64."""
+    """The number of set bits, as int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         words = builder.bitcast(arguments[0], ir.VectorType(ir.IntType(64), 4))
@@ -159,7 +159,7 @@ def count_all(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def only_lane(typing_context: Any, value: Any, lane: Any) -> Any:  # noqa: ARG001
-    """The value with every lane but one set to 0."""
+    """The value with all other lanes set to 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         value, lane = arguments

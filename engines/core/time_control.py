@@ -1,10 +1,10 @@
-"""Time: a search's limits, the game clock, the caller's deadline and every margin become one budget, here only.
+"""Time control: the only place that turns limits, game clock, caller's deadline and margins into one time budget.
 
 limits.max_seconds ─┐
 limits.clock ───────┤ clock_share
-caller's deadline ──┤ less the way back      → the least of them: Budget.seconds, from the moment of the request
+caller's deadline ──┤ less the reply time      → the minimum of them: Budget.seconds, from the moment of the request
 quota of a client ──┘
-Budget.deadline_ns: less the time that the answer itself takes
+Budget.deadline_ns: less the time to make the final report
 """
 
 import time
@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.core.search import Clock, Limits
 
-EXPECTED_MOVES = 30  # that a clock without `moves_to_go` is shared among
+EXPECTED_MOVES = 30  # assumed for a clock without `moves_to_go`
 INCREMENT_SHARE = 0.8
 CLOCK_RESERVE_SECONDS = 0.05  # always left on the clock
-REPLY_SECONDS = 0.02  # of the caller's deadline, for the way back
-DEADLINE_ROUNDING = 0.01  # share of the deadline by which gRPC, writing it in few digits, may have made it longer
-ANSWER_NS = 1_000_000  # for the final report
-ANSWER_SHARE = 0.1  # of the budget, at most, for the final report
+REPLY_SECONDS = 0.02  # reserved for the reply to reach the caller
+DEADLINE_ROUNDING = 0.01  # gRPC rounds deadlines to few digits, which may lengthen one by this share
+ANSWER_NS = 1_000_000  # reserved for the final report
+ANSWER_SHARE = 0.1  # at most this share of the budget is reserved for the final report
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The time that one search has: when it began, on the monotonic clock, and its seconds (None: no limit)."""
+    """The time budget of one search: its start on the monotonic clock, and its seconds (None: no limit)."""
 
     began_ns: int
     seconds: float | None
@@ -33,14 +33,14 @@ class Budget:
     def start(
         cls, limits: Limits, *, caller_seconds: float | None = None, most_seconds: float | None = None
     ) -> "Budget":
-        """The budget of a search that begins now: the least of what the limits, the caller and `most_seconds` allow."""
+        """The budget of a search that starts now: the minimum of limits, caller's deadline and `most_seconds`."""
         caller = None if caller_seconds is None else caller_seconds * (1 - DEADLINE_ROUNDING) - REPLY_SECONDS
         bounds = (limits.max_seconds, clock_share(limits.clock), caller, most_seconds)
         return cls(time.monotonic_ns(), min((bound for bound in bounds if bound is not None), default=None))
 
     @property
     def deadline_ns(self) -> int:
-        """When the search has to end so that its answer comes in time; NEVER without a limit."""
+        """When the search must end for its answer to be in time; NEVER without a limit."""
         if self.seconds is None:
             return NEVER
         whole_ns = int(min(self.seconds * 1e9, NEVER))
@@ -52,13 +52,13 @@ class Budget:
         return (time.monotonic_ns() - self.began_ns) / 1e9
 
     def left_of(self, limits: Limits) -> Limits:
-        """The limits, with what is left of this budget as their only time limit."""
+        """The limits, with the rest of this budget as their only time limit."""
         left = None if self.seconds is None else max(0.0, self.seconds - self.elapsed_seconds)
         return replace(limits, max_seconds=left, clock=None)
 
 
 def clock_share(clock: Clock | None) -> float | None:
-    """How much of a game clock to spend on this move."""
+    """Seconds of the game clock to spend on this move."""
     if clock is None:
         return None
     moves = EXPECTED_MOVES if clock.moves_to_go is None else clock.moves_to_go

@@ -1,15 +1,15 @@
-"""One training run, whatever is trained: its folder, lock, log, manifest, checkpoints, progress bar, signals, plot.
+"""One training run of any trainer: its folder, lock, log, manifest, checkpoints, progress bar, signals, plot.
 
 A run has a folder:
 
     checkpoint.plyd   everything that a resumed run needs
     log.jsonl         one line of JSON for each block of training (a number of games, or of steps)
     manifest.json     what was trained, how, for how long, by which commands, at which revision
-    lock              locked by the process that trains here; other processes are refused
+    lock              locked by the process that trains here, so that no other can
     curve.png         the learning curve, with --plot
 
-What a trainer provides is the protocol `Trainer` below: it learns, and reads and writes its own checkpoint. Everything
-else is here. A command of `plyd train` takes the options of `run_options`, and then:
+A trainer implements the protocol `Trainer` below: it learns, and reads and writes its own checkpoint. Everything else
+is here. A command of `plyd train` takes the options of `run_options`, and then:
 
     with readable_errors(folder), TrainingRun(folder, trainer) as run:
         run.resume()
@@ -39,7 +39,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class TrainingError(Exception):
-    """Training cannot start or go on: the folder is in use, a worker process died, a package is missing."""
+    """Training cannot start or continue: the folder is in use, a worker process died, a package is missing."""
 
 
 class Trainer(Protocol):
@@ -50,42 +50,42 @@ class Trainer(Protocol):
 
     @property
     def count(self) -> int:
-        """Games or steps trained so far, by all commands of the run together."""
+        """Games or steps trained so far, over all commands of the run."""
 
     def train(self, stop: threading.Event, max_count: int | None) -> Iterator[LogLine | None]:
         """Trains until `stop` is set or `max_count` is reached.
 
-        Yields a line for the log at the end of each block, and None whenever it likes in between. At each yield the
-        trainer is in a state that may be saved.
+        Yields a line for the log at the end of each block, and None at any time in between. At each yield the trainer
+        may be saved.
         """
 
     def save(self, path: Path) -> None:
         """Writes a checkpoint."""
 
     def load(self, path: Path) -> None:
-        """Takes up a checkpoint; raises BadWeights if it is damaged or of another network."""
+        """Loads a checkpoint; raises BadWeights if it is damaged or of another network."""
 
     def plan_facts(self) -> dict[str, Any]:
-        """How the command that runs now trains: an entry of the manifest for each command."""
+        """The training settings of the current command: an entry of the manifest for each command."""
 
     def facts(self) -> dict[str, Any]:
-        """What was trained and how far: the rest of the manifest."""
+        """What was trained, and how far: the rest of the manifest."""
 
     def describe(self) -> str:
-        """The network in a few words, for the first line on the screen."""
+        """A short description of the network, for the first line on the screen."""
 
     def status(self) -> str:
-        """The progress in a few words, for the progress bar. Called from another thread."""
+        """A short progress text for the progress bar. Called from another thread."""
 
     def text_of(self, line: LogLine) -> str:
-        """A line of the log, for the screen."""
+        """A line of the log as text for the screen."""
 
     def draw(self, figure: Any, lines: list[LogLine]) -> None:
-        """Draws the learning curve on a figure of matplotlib."""
+        """Draws the learning curve on a matplotlib figure."""
 
 
 class TrainingRun:
-    """A trainer at work in its folder. A context manager: the folder is locked inside of it."""
+    """A training run in its folder. A context manager: locks the folder while it is active."""
 
     def __init__(self, folder: Path, trainer: Trainer) -> None:
         self.folder, self.trainer = folder, trainer
@@ -105,9 +105,9 @@ class TrainingRun:
             self._lock.close()
 
     def resume(self) -> bool:
-        """Takes up the checkpoint, if there is one; returns whether there was.
+        """Loads the checkpoint, if there is one; returns whether there was.
 
-        Lines of the log that are later than the checkpoint are removed: that part of the training is done again.
+        Lines of the log that are later than the checkpoint are removed, because that part is trained again.
         """
         path = self.folder / CHECKPOINT
         self._resumed = path.exists()
@@ -121,7 +121,7 @@ class TrainingRun:
         return self._resumed
 
     def begin(self, command: str) -> None:
-        """Adds a command to the manifest. What is trained from now on is its work."""
+        """Adds an entry for a command to the manifest."""
         self.manifest = {"commands": []} | manifest_of(self.folder)
         self._began_with = self.trainer.count
         entry = {"command": command, "revision": revision(), **self.trainer.plan_facts()}
@@ -131,7 +131,7 @@ class TrainingRun:
         self._write_manifest()
 
     def blocks(self, max_count: int | None = None) -> Iterator[LogLine | None]:
-        """Trains; yields each line of the log once it is written, and None in between."""
+        """Trains; yields each line of the log after it is written, and None in between."""
         for line in self.trainer.train(self.stop, max_count):
             if line:
                 with (self.folder / LOG).open("a") as file:
@@ -139,7 +139,7 @@ class TrainingRun:
             yield line
 
     def save(self) -> None:
-        """Writes the checkpoint, and the manifest of a run that has begun."""
+        """Writes the checkpoint, and the manifest if `begin` was called."""
         self.trainer.save(self.folder / CHECKPOINT)
         if self.manifest:
             self._write_manifest()
@@ -189,7 +189,7 @@ class TrainingRun:
 
 
 def locked(path: Path) -> IO[str]:
-    """An open file that only this process has locked; the system unlocks it when the process ends."""
+    """An open file with an exclusive lock; the system releases the lock when the process ends."""
     file = path.open("w")
     if sys.platform != "win32":
         import fcntl
@@ -205,7 +205,7 @@ def locked(path: Path) -> IO[str]:
 
 
 def revision() -> str:
-    """The git revision of these sources, with "+" if they were changed since; "unknown" outside of a repository."""
+    """The git revision of these sources, with "+" if they have changes; "unknown" outside of a repository."""
     command = ["git", "-C", str(Path(__file__).resolve().parent), "describe", "--always", "--dirty=+", "--abbrev=12"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
@@ -216,7 +216,7 @@ def revision() -> str:
 
 @contextlib.contextmanager
 def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Inside, Ctrl-C and SIGTERM set the event."""
+    """Ctrl-C and SIGTERM set the event."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
     try:
@@ -228,7 +228,7 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
 @contextlib.contextmanager
 def stopped_after(stop: threading.Event, minutes: float | None) -> Iterator[None]:
-    """Inside, the event is set after this many minutes. None: never."""
+    """Sets the event after this many minutes. None: never."""
     timer = threading.Timer(min(60 * (minutes or 0), threading.TIMEOUT_MAX), stop.set)
     timer.daemon = True
     if minutes is not None:
@@ -241,7 +241,7 @@ def stopped_after(stop: threading.Event, minutes: float | None) -> Iterator[None
 
 @contextlib.contextmanager
 def progress_bar(status: Callable[[], str]) -> Iterator[None]:
-    """A spinner with a status and the time on a terminal; nothing elsewhere."""
+    """On a terminal, a spinner with a status and the elapsed time; elsewhere nothing."""
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TimeElapsedColumn
     from rich.text import Text
@@ -258,7 +258,7 @@ def progress_bar(status: Callable[[], str]) -> Iterator[None]:
 
 
 def run_options(default_folder: str, save_every: float) -> Callable[[Command], Command]:
-    """The options of every training command, for a click command to be decorated with."""
+    """A click decorator with the options that all training commands share."""
     import click
 
     def needs_matplotlib(_context: Any, _option: Any, wanted: bool) -> bool:
@@ -296,7 +296,7 @@ def run_options(default_folder: str, save_every: float) -> Callable[[Command], C
 
 @contextlib.contextmanager
 def readable_errors(folder: Path) -> Iterator[None]:
-    """What goes wrong inside becomes one line for the user of a command."""
+    """Turns errors of a command into one line for the user."""
     import click
 
     try:

@@ -1,4 +1,4 @@
-"""Speed of Gomoku by itself, without a daemon."""
+"""Speed of Gomoku without a daemon."""
 
 import statistics
 import time
@@ -16,7 +16,7 @@ from plyd.engines.gomoku.negascout.searcher import DEEPEST
 from plyd.engines.gomoku.rules import FREESTYLE, Position, Rule
 
 GAME = "gomoku"
-SEARCH_OPTIONS = {"method": "negascout"}  # whose nodes are many and quick
+SEARCH_OPTIONS = {"method": "negascout"}  # its searches are fast and have many nodes
 RUNS, NODES, SECONDS = 3, 150_000, 1.0
 MIDDLE_GAMES = (  # moves of games between engines, to positions that a million nodes do not decide
     "i7 h7 g9 i10 g7 h8 h6 g5 h11 i5 j5 g8 h9 e9 f8 e7 e8 f9 e10 k10",
@@ -30,7 +30,7 @@ MIDDLE_GAMES = (  # moves of games between engines, to positions that a million 
     "h9 i7 g9 i9 i8 j7 h7 j8 j9 g6 k10 l11 k9 h6 k12 k11 j11 g8 j10 h10 k7 f12 g11 k8 j12 j13 i6 g5",
     "g9 h8 i8 i10 g6 j9 h11 j11 j10 g7 h9 j7 f6 e6 e7 f9 k7 i6 h12 i11",
 )
-LONG_CHASES = (  # positions that fours alone win, in fifteen plies and no fewer
+LONG_CHASES = (  # positions with a win by fours in fifteen plies, and none shorter
     ".............../.............../.............../...xx.x..xo..../.....o.o..oo.../.........ox..../....o....o...../"
     "....o.....xx.../.......xx..x.../...o..x..x.o.../.....o..o.x..../........xxo..../.............../.............../...............",
     ".............../.............../...o..o.o.x.o../............o../...xox.....x.../..x....x......./..o.o.oxxx..x../"
@@ -41,7 +41,7 @@ LONG_CHASES = (  # positions that fours alone win, in fifteen plies and no fewer
 
 
 def figures() -> Iterator[Figure]:
-    """Nodes a second of NegaScout and of the prover, the time to a long win by fours, walks a second of MCTS."""
+    """Nodes per second of NegaScout and of the VCT prover, time to a long VCF win, simulations per second of MCTS."""
     positions = [middle_game(moves) for moves in MIDDLE_GAMES]
     pace = max(_deepening_pace(positions) for _ in range(RUNS))
     yield Figure(GAME, "NegaScout, middle games, one core", pace / 1e3, "k nodes/s", at_least=300)
@@ -53,11 +53,11 @@ def figures() -> Iterator[Figure]:
         ratios = [_pace_of_threads(positions[3], 2) / _pace_of_threads(positions[3], 1) for _ in range(RUNS)]
         yield Figure(GAME, "NegaScout, two threads, each with a core", statistics.median(ratios), "times one")
     walks = statistics.median(_pace(position, engine="mcts", threads=1) for position in positions[:RUNS])
-    yield Figure(GAME, "MCTS, middle games, one core", walks, "walks/s")
+    yield Figure(GAME, "MCTS, middle games, one core", walks, "simulations/s")
 
 
 def middle_game(moves: str) -> Position:
-    """The position that moves lead to."""
+    """The position after these moves."""
     position = FREESTYLE.start()
     for move in moves.split():
         position = FREESTYLE.play(position, move).position
@@ -65,13 +65,13 @@ def middle_game(moves: str) -> Position:
 
 
 def searcher(**options: OptionValue) -> Searcher:
-    """A new one, NegaScout on one core unless told otherwise."""
+    """A new searcher: by default NegaScout on one core."""
     values = read_options(OPTIONS, SEARCH_OPTIONS) | {"threads": 1} | options
     return Gomoku().searcher("freestyle", values)
 
 
 def _deepening_pace(positions: list[Position]) -> float:
-    """Nodes a second that NegaScout by itself looks at: where there is a limit of depth, the prover does not help."""
+    """Nodes per second of NegaScout alone: with a depth limit the VCT prover does not run."""
     nodes, seconds, limits = 0, 0.0, Limits(max_nodes=NODES, max_depth=DEEPEST)
     for position in positions:
         using, began = searcher(), time.thread_time()
@@ -82,7 +82,7 @@ def _deepening_pace(positions: list[Position]) -> float:
 
 
 def _proving_pace(positions: list[Position]) -> float:
-    """Nodes a second that the threat prover looks at."""
+    """Nodes per second of the VCT prover."""
     nodes, seconds = 0, 0.0
     for position in positions:
         board, proof = board_of(position, Rule.FREESTYLE), vct_for()
@@ -93,7 +93,7 @@ def _proving_pace(positions: list[Position]) -> float:
 
 
 def _seconds_to_win(text: str) -> float:
-    """Seconds from the question to the answer that fours win, by a search that knows nothing yet."""
+    """Seconds until a new search proves a win by fours."""
     using, position = searcher(), FREESTYLE.parse(text)
     began = time.perf_counter()
     *_, last = using.search(position, Limits(max_seconds=SECONDS), Stop())
@@ -103,10 +103,10 @@ def _seconds_to_win(text: str) -> float:
 
 
 def _pace_of_threads(position: Position, threads: int) -> float:
-    """Nodes a second of threads that have a core each: by their processor time, for others may want the cores too.
+    """Nodes per second of threads with a core each, by CPU time, because other processes may use the cores.
 
-    By the clock it would measure how busy the machine is. Linux shares cores between sessions, whatever their `nice`:
-    beside a session that keeps two cores busy, two threads have no more of them than one.
+    Wall time would measure how busy the machine is. Linux shares the cores between sessions, whatever their `nice`:
+    next to a session that keeps two cores busy, two threads get no more CPU time than one.
     """
     began = time.process_time()
     *_, last = searcher(threads=threads).search(position, Limits(max_seconds=SECONDS), Stop())
@@ -114,6 +114,6 @@ def _pace_of_threads(position: Position, threads: int) -> float:
 
 
 def _pace(position: Position, **options: OptionValue) -> float:
-    """Nodes a second of a search by time."""
+    """Nodes per second of a search with a time limit."""
     *_, last = searcher(**options).search(position, Limits(max_seconds=SECONDS), Stop())
     return last.nodes / last.seconds

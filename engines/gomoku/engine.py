@@ -1,4 +1,4 @@
-"""Gomoku as an engine: the card it shows, the searchers it makes."""
+"""Gomoku as an engine: its card and its searchers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,16 +18,16 @@ from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST
 OPTIONS = (
     Option(
         "method",
-        "mcts: tree search led by a network. negascout: alpha-beta over learned patterns.",
+        "mcts: tree search guided by a network. negascout: alpha-beta over learned patterns.",
         default="mcts",
         choices=("mcts", "negascout"),
         aliases=("engine",),
     ),
-    Option("c", "mcts: how much it tries what it has tried little.", default=C_PUCT, minimum=0.0, maximum=10.0),
+    Option("c", "mcts: exploration constant c_puct.", default=C_PUCT, minimum=0.0, maximum=10.0),
     Option(
         "threads",
-        "Cores for a search, at most; 0 for all that no other search needs, and one for a search with a node limit, "
-        "so that its answer can be had again.",
+        "Maximum threads of a search. 0: all cores that no other search needs, or one thread if there is a node limit, "
+        "so that the result is reproducible.",
         default=0,
         minimum=0,
         maximum=64,
@@ -37,7 +37,7 @@ OPTIONS = (
 
 
 class Gomoku(Engine):
-    """Keeps what it found out from move to move."""
+    """Serves Gomoku; its searchers keep their tree or table from move to move."""
 
     variants = RULES
 
@@ -51,7 +51,7 @@ class Gomoku(Engine):
         self.card = replace(CARD, models={variant: model for variant, (_, model) in self._networks.items()})
 
     def warm_up(self) -> None:
-        """Run each kernel once."""
+        """Run each kernel once, so that all are compiled."""
         for variant, rules in RULES.items():
             searcher = self.searcher(variant, read_options(OPTIONS, {"method": "negascout"}))
             for limits in (Limits(max_nodes=2000), Limits(max_seconds=0.05)):
@@ -59,7 +59,7 @@ class Gomoku(Engine):
             MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {}), megabytes=8).warm_up()
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
-        """A searcher with a memory of its own."""
+        """A new searcher with its own memory."""
         megabytes = granted_megabytes(options, megabytes)
         if options["method"] == "mcts":
             return MctsSearcher(RULES[variant], self._networks[variant][0], options, megabytes)
@@ -69,13 +69,13 @@ class Gomoku(Engine):
 CARD = Card(
     game="gomoku",
     title="Gomoku",
-    summary="MCTS led by a network, or NegaScout over learned patterns; both search for wins by force.",
-    position_notation="The size of an empty board, or the rows from the top, x and o for stones, . empty, # blocked; "
-    "x moves first, and where the stones do not tell who is to move, that follows the rows.",
+    summary="MCTS guided by a network, or NegaScout over learned patterns; both search for forced wins.",
+    position_notation="Size of an empty board, or the rows from the top, x and o for stones, . empty, # blocked; "
+    "x moves first; a space and x or o after the rows gives the side to move where the stones do not determine it.",
     position_examples=("15x15", "20x20", "...../...../..x../..o../....."),
-    move_notation="A column's letter and a row's number, from a1 at the bottom left.",
+    move_notation="A column's letter and a row's number; a1 is at the bottom left.",
     move_examples=("h8", "a1"),
-    node_meaning="a position the search went through; of mcts, a simulation in the tree",
+    node_meaning="negascout: a position searched; mcts: a simulation in the tree",
     min_rows=SMALLEST,
     max_rows=LARGEST,
     min_columns=SMALLEST,

@@ -1,34 +1,34 @@
-"""Where x may not play in renju, in slow, obvious Python.
+"""The moves that renju forbids to x, in slow, obvious Python.
 
 x, who moves first, may not make six or more in a row, two fours at once, or two open threes at once; five in a row wins
-whatever else the stone makes. What counts is what x could really play:
+whatever else the stone makes. Only fours and threes that x could really continue count:
 
     _ x x x x _   a four is open if x can make five on both sides
     _ x x x _ _   a three is open if x could make an open four of it, on a point that is not forbidden itself
 
-So whether a point is forbidden may hang on whether others would be. On boards that nobody plays such questions lead to
-ever more of them; after MOST_ASKED, what looks like two open threes is taken for them.
+So whether a point is forbidden may depend on whether others are. On artificial boards this recursion can get very deep;
+after MOST_ASKED points, what looks like two open threes counts as two open threes.
 """
 
 from collections.abc import Iterator
 
-STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))  # rows and columns from a point of a line to the next
-FAR = 5  # what is farther away makes no difference to a stone's fives
-MOST_ASKED = 100  # points that are asked about to answer for one; in games it is a handful
+STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))  # (rows, columns) to the next point of a line
+FAR = 5  # stones farther away do not affect a stone's fives
+MOST_ASKED = 100  # maximum number of points that are checked for one answer; a handful in real games
 STONE, EMPTY, OUTSIDE = "x", ".", "#"
 TOO_LONG, TWO_FOURS, TWO_THREES = "six or more in a row", "two fours", "two open threes"
 Point = tuple[int, int]  # row from the top, and column
 
 
 def why_forbidden(rows: tuple[str, ...], point: Point) -> str:
-    """What x may not make and would make on an empty point; nothing if he may play there."""
+    """The reason why x may not play on an empty point; "" if x may."""
     return _why(rows, point, iter(range(MOST_ASKED)))
 
 
 def _why(rows: tuple[str, ...], point: Point, questions: Iterator[int]) -> str:
     lines = [_line(rows, point, step) for step in STEPS]
     stones = sorted(line.count(STONE) for line in lines)
-    if stones[3] < 5 and stones[2] < 3:  # his new stone among them: too few for anything
+    if stones[3] < 5 and stones[2] < 3:  # too few stones for any foul, even with the new one
         return ""
     longest = {_row(line) for line in lines}
     if 5 in longest:
@@ -53,7 +53,7 @@ def _why(rows: tuple[str, ...], point: Point, questions: Iterator[int]) -> str:
 
 
 def _line(rows: tuple[str, ...], point: Point, step: Point) -> str:
-    """A line about a point as it is once x has played there; the point is in the middle."""
+    """The line around a point after x has played there; the point is in the middle."""
     size = len(rows)
     cells = []
     for i in range(-FAR, FAR + 1):
@@ -69,18 +69,18 @@ def _put(rows: tuple[str, ...], point: Point) -> tuple[str, ...]:
 
 
 def _row(line: str) -> int:
-    """How many of x's stones stand in a row with the one in the middle."""
+    """Length of the row of x stones that contains the middle one."""
     before, behind = line[FAR::-1], line[FAR:]
     return len(before) - len(before.lstrip(STONE)) + len(behind) - len(behind.lstrip(STONE)) - 1
 
 
 def _ways_to_five(line: str) -> int:
-    """On how many points one more stone makes five with the one in the middle."""
+    """Number of points where one more stone makes five with the one in the middle."""
     return sum(_row(line[:i] + STONE + line[i + 1 :]) == 5 for i in range(1, 2 * FAR) if line[i] == EMPTY)
 
 
 def _fours(line: str) -> int:
-    """How many fours the stone in the middle makes: two, where they lie side by side in one line."""
+    """Number of fours that the stone in the middle makes; there can be two in one line."""
     return 1 if _is_open_four(line) else _ways_to_five(line)
 
 
@@ -89,7 +89,7 @@ def _is_open_four(line: str) -> bool:
 
 
 def _ways_to_open_four(point: Point, line: str, step: Point) -> list[Point]:
-    """Where one more stone in a line makes an open four with the one in the middle."""
+    """Points where one more stone in a line makes an open four with the one in the middle."""
     return [
         (point[0] + (i - FAR) * step[0], point[1] + (i - FAR) * step[1])
         for i in range(2, 2 * FAR - 1)
@@ -98,6 +98,6 @@ def _ways_to_open_four(point: Point, line: str, step: Point) -> list[Point]:
 
 
 def _is_allowed(rows: tuple[str, ...], point: Point, questions: Iterator[int]) -> bool:
-    """Whether x could make an open four there: not if it is forbidden, or makes five, which is another matter."""
+    """Whether x may make an open four there: not if the point is forbidden, or if the stone makes five instead."""
     makes_five = any(_row(_line(rows, point, step)) == 5 for step in STEPS)
     return not makes_five and not _why(rows, point, questions)

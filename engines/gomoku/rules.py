@@ -1,12 +1,12 @@
 """The rulebook of Gomoku, in slow, obvious Python: square boards from 5 to 20, freestyle, standard and renju.
 
-A position is written as its rows, the top one first: `x` and `o` for stones, `.` for an empty point, `#` for one where
-nobody may play. An empty board has a short name, its size:
+A position is written as its rows from the top: `x` and `o` for stones, `.` for an empty point, `#` for a blocked point.
+The short form of an empty board is its size:
 
     5x5   =   ...../...../...../...../.....
 
-`x` moves first, so as a rule the stones say who is to move: `x` if there are as many of both, else `o`. Where it is the
-other's turn, or the stones say nothing (a board set up by hand), the mover stands behind the rows: `..x../.../... x`.
+`x` moves first, so normally the stones determine the side to move: `x` if both have equally many stones, else `o`. For
+other positions, such as a board set up by hand, the side to move follows the rows: `..x../.../... x`.
 
 A move is a column's letter and a row's number, from `a1` at the bottom left: `h8` is the middle of 15x15.
 """
@@ -29,7 +29,7 @@ WINS = {Side.PLAYER_ONE: Outcome.PLAYER_ONE_WINS, Side.PLAYER_TWO: Outcome.PLAYE
 LETTERS = "abcdefghijklmnopqrst"
 FORM = (
     f'expected a size such as "15x15" ({SMALLEST} to {LARGEST}), or the rows from the top, '
-    '"...../...../..x../..o../.....", perhaps with who is to move behind them, " x" or " o"'
+    '"...../...../..x../..o../.....", optionally followed by the side to move, " x" or " o"'
 )
 MAX_TEXT = 512
 SHORT = re.compile(r"\s*(?P<columns>\d{1,4})x(?P<rows>\d{1,4})\s*", re.ASCII)
@@ -37,47 +37,47 @@ MOVE = re.compile(r"(?P<column>[a-t])(?P<row>[1-9][0-9]?)", re.ASCII)
 
 
 class Rule(StrEnum):
-    """What wins, and what is forbidden."""
+    """The rule set: what wins, and what is forbidden."""
 
     FREESTYLE = "freestyle"
     STANDARD = "standard"
     RENJU = "renju"
 
     def wants_exactly_five(self, stone: str) -> bool:
-        """Whether six or more stones of a kind in a row do not win."""
+        """Whether six or more of these stones in a row do not win."""
         return self is Rule.STANDARD or (self is Rule.RENJU and stone == "x")
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The rows of a board from the top, each a string of points, and the stone of who is to move."""
+    """The rows of a board from the top, each a string of points, and the stone of the side to move."""
 
     rows: tuple[str, ...]
     mover: str
 
     @property
     def size(self) -> int:
-        """Rows, and columns."""
+        """Number of rows, and of columns."""
         return len(self.rows)
 
     def count(self, cell: str) -> int:
-        """How many points of a kind there are."""
+        """Number of points of this kind."""
         return sum(row.count(cell) for row in self.rows)
 
 
 class GomokuRules:
-    """Five in a row wins, a full board draws; in renju, x loses if all that is left is forbidden to him."""
+    """Five in a row wins, a full board is a draw; in renju, x loses if all empty points are forbidden to x."""
 
     def __init__(self, rule: Rule, summary: str) -> None:
         self.rule = rule
         self.summary = summary
 
     def start(self) -> Position:
-        """The empty board of tournaments."""
+        """The empty 15x15 board of tournaments."""
         return empty_board(15)
 
     def parse(self, text: str) -> Position:
-        """The position that a text names."""
+        """The position written as a text; raises BadPosition if it is not valid."""
         if len(text) > MAX_TEXT:
             raise BadPosition(f"{len(text)} characters in {quoted(text)}; at most {MAX_TEXT}: {FORM}")
         if short := SHORT.fullmatch(text):
@@ -94,7 +94,7 @@ class GomokuRules:
         return position
 
     def text(self, position: Position) -> str:
-        """A size for an empty board, the rows for any other; who is to move where the stones do not say so."""
+        """The size if the board is empty, else its rows; with the side to move where the stones do not determine it."""
         if position == empty_board(position.size):
             return f"{position.size}x{position.size}"
         lead = position.count("x") - position.count("o")
@@ -102,11 +102,11 @@ class GomokuRules:
         return "/".join(position.rows) + ("" if said == position.mover else f" {position.mover}")
 
     def to_move(self, position: Position) -> Side | None:
-        """Whose turn it is, or None if the game is over."""
+        """The side to move, or None if the game is over."""
         return SIDES[position.mover] if self.outcome(position) is Outcome.ONGOING else None
 
     def outcome(self, position: Position) -> Outcome:
-        """How the game stands."""
+        """Whether the game is over, and who won."""
         return outcome_of(position, self.rule)
 
     def legal_moves(self, position: Position) -> list[Move]:
@@ -135,16 +135,16 @@ class GomokuRules:
         return Step(Position(rows, other(position.mover)), 0.0)
 
     def board(self, position: Position) -> Board:
-        """The board as a person sees it."""
+        """The board for display."""
         cells = tuple("" if cell == EMPTY else cell for row in position.rows for cell in row)
         return Board(position.size, position.size, cells)
 
     def picture(self, position: Position) -> str:
-        """The board drawn in plain text."""
+        """The board as plain text."""
         return grid(self.board(position))
 
     def _check_end(self, position: Position, text: str) -> None:
-        """A five ends the game, so it can only be of who moved last."""
+        """Raise BadPosition for a five of the side to move: a five ends the game, so the last mover made it."""
         winners = winners_of(position, self.rule)
         if not winners or winners == [other(position.mover)]:
             return
@@ -153,7 +153,7 @@ class GomokuRules:
 
 
 def empty_board(size: int) -> Position:
-    """A board with no stone on it."""
+    """A board without stones."""
     return Position((EMPTY * size,) * size, "x")
 
 
@@ -176,13 +176,13 @@ def point_of(move: str, size: int) -> tuple[int, int]:
 
 
 def describe(cell: str) -> str:
-    """What stands on a point, in words."""
+    """The content of a point, in words."""
     return "a blocked point" if cell == BLOCKED else f"a stone, {cell},"
 
 
-@lru_cache(maxsize=1024)  # asked several times of each position on its way
+@lru_cache(maxsize=1024)  # called several times for each position of a request
 def outcome_of(position: Position, rule: Rule) -> Outcome:
-    """How the game stands."""
+    """Whether the game is over, and who won."""
     if winners := winners_of(position, rule):
         return WINS[SIDES[winners[0]]]
     if not position.count(EMPTY):
@@ -192,12 +192,12 @@ def outcome_of(position: Position, rule: Rule) -> Outcome:
 
 
 def winners_of(position: Position, rule: Rule) -> list[str]:
-    """Whose stones make what wins."""
+    """The stones that have a winning row."""
     return [stone for stone in SIDES if has_five(position.rows, stone, rule.wants_exactly_five(stone))]
 
 
 def empty_points(position: Position) -> Iterator[Point]:
-    """Where no stone is: rows from the top, and columns."""
+    """The empty points, (row from the top, column)."""
     for row, cells in enumerate(position.rows):
         for column, cell in enumerate(cells):
             if cell == EMPTY:
@@ -205,12 +205,12 @@ def empty_points(position: Position) -> Iterator[Point]:
 
 
 def reason_against(position: Position, point: Point, rule: Rule) -> str:
-    """Why who is to move may not play on an empty point; nothing if he may."""
+    """Why the side to move may not play on an empty point; "" if it may."""
     return why_forbidden(position.rows, point) if rule is Rule.RENJU and position.mover == "x" else ""
 
 
 def has_five(rows: tuple[str, ...], stone: str, exactly_five: bool) -> bool:
-    """Whether five stones of a kind stand in line anywhere: no more than five, if told so."""
+    """Whether five stones of a kind are in line; with `exactly_five`, no more than five."""
     lines = " ".join(lines_of(rows))
     if exactly_five:
         return re.search(f"(?<!{stone}){stone}{{5}}(?!{stone})", lines) is not None
@@ -225,7 +225,7 @@ def lines_of(rows: tuple[str, ...]) -> list[str]:
 
 
 def _diagonals(rows: tuple[str, ...]) -> list[str]:
-    """The diagonals that fall from left to right."""
+    """The diagonals from the top left to the bottom right."""
     size = len(rows)
     starts = [(0, column) for column in range(size)] + [(row, 0) for row in range(1, size)]
     return ["".join(rows[row + i][column + i] for i in range(size - max(row, column))) for row, column in starts]
@@ -252,7 +252,7 @@ def _mover_by_count(rows: tuple[str, ...], text: str) -> str:
     first, second = (sum(row.count(stone) for row in rows) for stone in "xo")
     if first - second not in (0, 1):
         raise BadPosition(
-            f"{first} x and {second} o in {quoted(text)}: say who is to move, as in {quoted(text.strip() + ' x')}"
+            f"{first} x and {second} o in {quoted(text)}: add the side to move, as in {quoted(text.strip() + ' x')}"
         )
     return "x" if first == second else "o"
 

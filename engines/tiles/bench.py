@@ -1,4 +1,4 @@
-"""Speed of tile games: moves a second of training, and of play at a fixed depth."""
+"""Speed of tile games: moves per second of training, and of play at a fixed depth."""
 
 import threading
 import time
@@ -18,11 +18,11 @@ LONGEST = 1 << 20
 
 
 def training_pace(game: TileGame, plan: TilePlan, threads: int) -> float:
-    """Moves a second that training makes, learning included, once it is under way."""
+    """Moves per second of training, learning included, after the kernels are compiled."""
     trainer, stop = TileTrainer(game, plan, threads), threading.Event()
     thread = threading.Thread(target=lambda: list(trainer.train(stop)), daemon=True)
     thread.start()
-    while not trainer.progress.moves:  # kernels are compiled first
+    while not trainer.progress.moves:  # wait for the kernels to compile
         time.sleep(0.01)
     time.sleep(WARM_UP_SECONDS)
     moves, since = trainer.progress.moves, time.monotonic()
@@ -34,7 +34,7 @@ def training_pace(game: TileGame, plan: TilePlan, threads: int) -> float:
 
 
 def playing_pace(player: Player, depth: int) -> float:
-    """Moves a second of one thread that looks so many slides ahead."""
+    """Moves per second of one thread at this depth, in slides."""
     flag = np.zeros(1, np.uint8)
     memory, actions = memory_for(player.model.shape, TABLE_ENTRIES), np.zeros(LONGEST, np.int16)
     limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), flag)

@@ -1,15 +1,15 @@
 """4x4 boards in machine words, in numba: slides by row table, drops, symmetries.
 
-Two kinds of board, and every function here takes either. Cell 0 is the top left one, in the lowest bits; four cells of
-a row lie side by side, so that a row is a number that a table knows the slide of.
+There are two kinds of board, and every function here takes either. Cell 0 is at the top left, in the lowest bits. The
+four cells of a row are contiguous, so a row is an index into a table of slides.
 
-    a word, 4 bits a cell                 a pair of words, 5 bits a cell (no cell straddles the words)
+    a word, 4 bits per cell               a pair of words, 5 bits per cell (no cell straddles the words)
     bits  0.. 3  4.. 7  8..11 12..15      lo, bits  0.. 4  5.. 9 10..14 15..19
          16..19 20..23 24..27 28..31               20..24 25..29 30..34 35..39
          32..35 36..39 40..43 44..47      hi, bits  0.. 4  5.. 9 10..14 15..19
          48..51 52..55 56..59 60..63               20..24 25..29 30..34 35..39
 
-A kernel that is written with these serves both kinds: numba picks the half that fits the board's type.
+A kernel written with these functions works for both kinds: numba picks the version for the board's type.
 """
 
 from typing import Any, NamedTuple
@@ -25,24 +25,24 @@ from plyd.engines.core.kernel_cache import njit
 Word = np.uint64
 ZERO, ONE = Word(0), Word(1)
 UP, RIGHT, DOWN, LEFT = 0, 1, 2, 3
-TO_FRONT, TO_BACK = 0, 1  # ways to slide a row: towards its first cell, or its last
+TO_FRONT, TO_BACK = 0, 1  # directions of a row's slide: towards its first cell, or its last
 
 
 class Rows(NamedTuple):
-    """Slides of every row, to its front and to its back: one number has both the row after it and the points."""
+    """Slides of every row, to its front and to its back: one number holds the new row and the points."""
 
     table: NDArray[np.uint64]  # (2, rows): row after the slide + points << 32
 
 
 class Slides(NamedTuple):
-    """The same table where a kernel works with it; see `pointer_to`."""
+    """The same table by address, for kernels; see `pointer_to`."""
 
-    table: Any  # row r of way w at w * size + r
+    table: Any  # row r of direction w at w * size + r
     size: Word
 
 
 def _fields(bits: int, cells: list[int]) -> Word:
-    """A word with these cells full."""
+    """A word with all bits of these cells set."""
     return Word(sum(((1 << bits) - 1) << (bits * cell) for cell in cells))
 
 
@@ -58,7 +58,7 @@ NEAR_5, FAR_5 = _fields(5, [1, 3]), _fields(5, [0, 1, 4, 5])
 
 @njit(cache=True, nogil=True)
 def slides_of(rows: Rows) -> Slides:
-    """The tables by address."""
+    """The table by address."""
     return Slides(pointer_to(rows.table), Word(rows.table.shape[1]))
 
 
@@ -94,7 +94,7 @@ def is_word(board: Any) -> bool:
     return isinstance(board, types.Integer)
 
 
-# What each function does stands here, in the stub that the two halves below share.
+# The stubs below document the functions; each has one implementation per kind of board.
 
 
 def slide_rows(board: Any, way: int, slides: Slides) -> Any:
@@ -102,19 +102,19 @@ def slide_rows(board: Any, way: int, slides: Slides) -> Any:
 
 
 def transpose(board: Any) -> Any:
-    """Rows for columns."""
+    """The board with rows and columns swapped."""
 
 
 def symmetries(board: Any, out: Any) -> None:
-    """Writes the eight mirror images and rotations of a board, by address: word w of image i at `out[8 w + i]`."""
+    """Writes the eight symmetries of a board to an address: word w of symmetry i at `out[8 w + i]`."""
 
 
 def empties(board: Any) -> Any:
-    """A word with one bit for each empty cell, and no other."""
+    """A word with exactly one bit set for each empty cell."""
 
 
 def drop_at(board: Any, bit: int, index: int) -> Any:
-    """Board with a tile on the empty cell that has this bit in `empties`."""
+    """Board with a tile on the empty cell of this bit in `empties`."""
 
 
 def with_tile(board: Any, cell: int, index: int) -> Any:
@@ -122,15 +122,15 @@ def with_tile(board: Any, cell: int, index: int) -> Any:
 
 
 def cell_at(board: Any, cell: int) -> int:
-    """Index of a cell."""
+    """Index of the tile on a cell."""
 
 
 def load(boards: Any, i: int, like: Any) -> Any:
-    """The i-th board of those stored at an address; of the same kind as `like`."""
+    """The i-th board stored at an address; of the same kind as `like`."""
 
 
 def store(boards: Any, i: int, board: Any) -> None:
-    """Makes a board the i-th of those stored at an address."""
+    """Stores a board as the i-th at an address."""
 
 
 @njit(cache=True, nogil=True)
@@ -194,7 +194,7 @@ def _mirror_word(b: Word) -> Word:
 
 @njit(cache=True, nogil=True)
 def _flip_word(b: Word) -> Word:
-    """The rows from last to first."""
+    """The rows in reverse order."""
     return b << Word(48) | (b & ROW_4 << Word(16)) << Word(16) | b >> Word(16) & ROW_4 << Word(16) | b >> Word(48)
 
 
@@ -328,7 +328,7 @@ def largest(board: Any) -> int:
 
 @njit(cache=True, nogil=True)
 def nth_empty(free: Word, n: int) -> int:
-    """The n-th bit, from 0, of a word of `empties`."""
+    """The n-th set bit, from 0, of a word from `empties`."""
     for _ in range(n):
         free &= free - ONE
     return lowest_bit_index(free)

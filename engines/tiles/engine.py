@@ -1,4 +1,4 @@
-"""What the engines of tile games share: players by variant, loaded when the daemon starts."""
+"""The base of the tile games' engines: a player for each variant, loaded when the daemon starts."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,17 +22,17 @@ from plyd.engines.tiles.search.searcher import OPTIONS, TileSearcher
 
 
 def tile_card(game: TileGame, title: str, summary: str, tiles: str, examples: tuple[str, str]) -> Card:
-    """The card of a tile game on 4x4; `tiles` says what indices stand for."""
+    """The card of a tile game on 4x4; `tiles` explains the indices."""
     return Card(
         game=game.name,
         title=title,
         summary=summary,
-        position_notation="b (before: the player is to slide) or a (after: the environment is to drop a tile), then "
-        f"the index of each cell row by row: 0 empty, {tiles}; at most {game.rules.max_index}.",
+        position_notation="b (before: the player slides next) or a (after: a tile drops next), then "
+        f"the index of each cell, row by row: 0 empty, {tiles}; at most {game.rules.max_index}.",
         position_examples=examples,
         move_notation="A slide: up, right, down or left. A drop: INDEX@CELL, cells 0 1 2 3 in the top row.",
         move_examples=("left", "1@4"),
-        node_meaning="a position with the player to move whose slides were valued or searched",
+        node_meaning="a position with the player to move whose slides were evaluated or searched",
         min_rows=4,
         max_rows=4,
         min_columns=4,
@@ -43,7 +43,7 @@ def tile_card(game: TileGame, title: str, summary: str, tiles: str, examples: tu
 
 
 class TileEngine(Engine):
-    """A game with a player for each variant: the one that ships, or one from a file."""
+    """A game with a player for each variant: the one that ships, or one from a model file."""
 
     def __init__(self, game: TileGame, card: Card, files: Mapping[str, Path] | None = None) -> None:
         self.game = game
@@ -60,14 +60,14 @@ class TileEngine(Engine):
         self.card = replace(card, models={name: models[name] for name in game.variants})
 
     def player(self, variant: str) -> Player:
-        """Who plays a variant, loaded on first use."""
+        """The player of a variant, loaded on first use."""
         if variant not in self._players:
             self._players[variant] = load_player(self.game, variant, self._files.get(variant))
         return self._players[variant]
 
     def warm_up(self) -> None:
         """Load every player, and run each kernel once."""
-        with ThreadPoolExecutor() as pool:  # most of it is reading and unpacking, side by side
+        with ThreadPoolExecutor() as pool:  # mostly reading and decompressing, in parallel
             list(pool.map(self.player, self.variants))
         one_tile = " ".join(["1"] + ["0"] * 15)
         for variant, rules in self.variants.items():
@@ -78,11 +78,11 @@ class TileEngine(Engine):
                     self.evaluate(variant, f"{letter} {one_tile}\n".encode(), as_text=as_text, with_moves=True)
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
-        """A searcher with a table of its own."""
+        """A new searcher with its own table."""
         return TileSearcher(self.player(variant), options, granted_megabytes(options, megabytes))
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:
-        """What the network says of many positions, one slide ahead."""
+        """Network values of many positions, searched one slide deep."""
         player = self.player(variant)
 
         def look_up(

@@ -1,4 +1,4 @@
-"""A 4x4 tile game as kernels play it: its tables, its boards, its environment."""
+"""A 4x4 tile game for kernels: its tables, its boards, its environment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from plyd.engines.tiles.rulebook import TileRules
 
 @dataclass(frozen=True, eq=False)
 class TileGame:
-    """A game, the bits that a cell of its boards has, and its rulebooks by variant, the default one first."""
+    """A game: the bits per cell of its boards, and its rulebooks by variant, the default one first."""
 
     name: str
     bits: int
@@ -22,12 +22,12 @@ class TileGame:
 
     @property
     def words(self) -> int:
-        """Words that a board has."""
+        """Machine words per board."""
         return 1 if self.bits == 4 else 2
 
     @property
     def rules(self) -> TileRules:
-        """The default variant's rulebook; slides are the same in all of them."""
+        """The default variant's rulebook; slides are the same in all variants."""
         return next(iter(self.variants.values()))
 
     @property
@@ -61,6 +61,6 @@ class TileGame:
         return rows
 
     def spawns(self, variant: str) -> Spawns:
-        """What the environment of a variant drops."""
+        """The tiles that the environment of a variant drops."""
         (common, _), (rare, chance) = self.variants[variant].spawns.items()
         return Spawns(Word(common), Word(rare), np.float64(chance))

@@ -12,7 +12,7 @@ GAMES = {"2048": "plyd.engines.tiles_2048.rules:GAME", "2584": "plyd.engines.til
 
 
 def tile_game(game: str, variant: str) -> "TileGame":
-    """A game that networks can learn, which has the variant."""
+    """The game of this name; raises if networks do not play it, or if it lacks the variant."""
     if game not in GAMES:
         raise UnknownGame(f"no network plays {quoted(game)}; games are {', '.join(GAMES)}")
     module, _, name = GAMES[game].partition(":")

@@ -1,12 +1,12 @@
 """The rulebook of every sliding-tile game, in slow, obvious Python: any size, any merge rule, any spawn odds.
 
-A position is written `b` (before: the player is to move) or `a` (after: the environment is to drop a tile), then the
-index of each cell, row by row, 0 for an empty one:
+A position is written `b` (before: the player moves next) or `a` (after: a tile drops next), then the index of each
+cell, row by row, 0 for an empty cell:
 
     b 2 1 0 0 0 0   --left-->   a 3 0 0 0 0 0   --1@5-->   b 3 0 0 0 0 1        (2584 on 2x3; the slide gains 3)
 
-A slide is `up`, `right`, `down` or `left`; a drop is `INDEX@CELL`. A game begins with two drops on an empty board, so a
-drop on an empty board leaves the environment to move; after any other drop it is the player's turn.
+A slide is `up`, `right`, `down` or `left`; a drop is `INDEX@CELL`. A game begins with two drops on an empty board:
+after the first of them the environment moves again, after any other drop the player does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
 
 SLIDES = ("up", "right", "down", "left")  # by opcode
-MAX_TEXT = 4096  # characters of a position's text
+MAX_TEXT = 4096  # maximum length of a position's text
 WHITE_SPACE = " \t\r\v\f"
 BLANKS = str.maketrans(WHITE_SPACE, " " * len(WHITE_SPACE))
 NUMBERS = {str(number): number for number in range(100)}
@@ -25,7 +25,7 @@ NUMBERS = {str(number): number for number in range(100)}
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Cells row by row, and whether they stand before the player's move or after it."""
+    """Cells row by row, and whether the player moves next (before) or the environment (after)."""
 
     before: bool
     cells: tuple[int, ...]
@@ -33,7 +33,7 @@ class Position:
 
 @dataclass(frozen=True)
 class TileRules:
-    """Rules of one tile game: `merge` gives the index two neighbours make or None, `tile` an index's face value."""
+    """Rules of one tile game: `merge` is the index of a merged tile or None, `tile` the face value of an index."""
 
     summary: str
     rows: int
@@ -43,24 +43,24 @@ class TileRules:
     spawns: Mapping[int, float]
     """Probability of each index that the environment drops; they sum to 1."""
     max_index: int = 33
-    """The largest index with a name; two tiles that would make a larger one do not merge."""
+    """The largest index; two tiles that would make a larger one do not merge."""
 
     def start(self) -> Position:
-        """The empty board, the environment to move."""
+        """The empty board, with the environment to move."""
         return Position(before=False, cells=(0,) * (self.rows * self.columns))
 
     def parse(self, text: str) -> Position:
-        """The position that a `b` or `a` line names."""
+        """The position of a `b` or `a` line."""
         size = self.rows * self.columns
         words = [word for word in text.translate(BLANKS).split(" ") if word]
         if len(words) == size + 1 and len(text) <= MAX_TEXT and words[0] in ("b", "a"):
-            cells = tuple(map(NUMBERS.get, words[1:]))  # the words nearly everybody writes
+            cells = tuple(map(NUMBERS.get, words[1:]))  # fast path: numbers without leading zeros
             if None not in cells and max(cells) <= self.max_index:  # type: ignore[type-var, operator]
                 return Position(before=words[0] == "b", cells=cells)  # type: ignore[arg-type]
         return self._parse_slowly(text, words, size)
 
     def _parse_slowly(self, text: str, words: Sequence[str], size: int) -> Position:
-        """The position of a line that is written in an unusual way; or what is wrong with it."""
+        """The position of a line in an unusual format; raises BadPosition if it is malformed."""
         form = f"expected b or a and {size} numbers from 0 to {self.max_index}"
         if not words:
             raise BadPosition(f"empty position; {form}")
@@ -79,21 +79,21 @@ class TileRules:
         return Position(before=letter == "b", cells=tuple(map(_number, numbers)))
 
     def text(self, position: Position) -> str:
-        """The `b` or `a` line that names a position."""
+        """The `b` or `a` line of a position."""
         return " ".join(["b" if position.before else "a", *map(str, position.cells)])
 
     def to_move(self, position: Position) -> Side | None:
-        """The player before, the environment after, nobody if there is no move."""
+        """The player before, the environment after; None if there is no legal move."""
         if not self.legal_moves(position):
             return None
         return Side.PLAYER_ONE if position.before else Side.ENVIRONMENT
 
     def outcome(self, position: Position) -> Outcome:
-        """Ended once nothing can move."""
+        """Ended if there is no legal move."""
         return Outcome.ONGOING if self.legal_moves(position) else Outcome.ENDED
 
     def legal_moves(self, position: Position) -> Sequence[Move]:
-        """Slides that change the board, or drops on empty cells."""
+        """Slides that change the board, or drops on empty cells with their probabilities."""
         if position.before:
             return [Move(slide) for slide in SLIDES if self.slide(position.cells, slide)[0] != position.cells]
         empty = [cell for cell, index in enumerate(position.cells) if index == 0]
@@ -104,7 +104,7 @@ class TileRules:
         ]
 
     def play(self, position: Position, move: str) -> Step:
-        """The position after a slide or a drop, and the points the slide gained."""
+        """The position after a slide or a drop, and the points that a slide gained."""
         if position.before and move in SLIDES:
             cells, points = self.slide(position.cells, move)
             if cells != position.cells:
@@ -131,7 +131,7 @@ class TileRules:
     def slide_line(self, line: Sequence[int]) -> tuple[list[int], int]:
         """A line slid to its front: neighbours merge in pairs from the front, each tile at most once."""
         moved: list[int] = []
-        points, held = 0, 0  # held: the last tile, if it may still merge
+        points, held = 0, 0  # held: the last tile, if it can still merge
         for index in filter(None, line):
             merged = self.merge(held, index) if held else None
             if merged is not None:
@@ -147,18 +147,18 @@ class TileRules:
         return Board(self.rows, self.columns, tuple(str(self.tile(i)) if i else "" for i in position.cells))
 
     def picture(self, position: Position) -> str:
-        """The board drawn in plain text."""
+        """The board as plain text."""
         return grid(self.board(position))
 
 
 def _number(word: str) -> int:
-    """The value of digits, however many zeros stand before them."""
+    """The value of a string of digits, with any number of leading zeros."""
     return int(word.lstrip("0") or "0")
 
 
 @cache
 def lines(rows: int, columns: int, direction: str) -> list[list[int]]:
-    """Cell numbers of each row or column, from the edge that tiles slide to."""
+    """Cell numbers of each row or column, starting at the edge that tiles slide to."""
     board = [list(range(i * columns, (i + 1) * columns)) for i in range(rows)]
     if direction in ("up", "down"):
         board = [list(column) for column in zip(*board, strict=True)]

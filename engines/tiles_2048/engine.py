@@ -1,4 +1,4 @@
-"""2048 as an engine: the card it shows."""
+"""2048 as an engine: its card."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from plyd.engines.tiles_2048.rules import GAME
 CARD = tile_card(
     GAME,
     title="2048",
-    summary="Expectimax over an n-tuple network that learned by playing.",
+    summary="Expectimax over an n-tuple network trained by temporal-difference learning.",
     tiles="1 2 3 4 ... for the tiles 2 4 8 16 ...",
     examples=("b 1 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0", "a 11 4 2 0 3 2 1 0 1 0 0 0 0 0 0 0"),
 )

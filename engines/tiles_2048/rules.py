@@ -1,9 +1,9 @@
-"""The rulebook of 2048, and the game as kernels play it."""
+"""The rulebook of 2048, and its TileGame for kernels."""
 
 from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.rulebook import TileRules
 
-MAX_INDEX = 15  # 32768: four bits a cell hold no more, so two of them do not merge
+MAX_INDEX = 15  # 32768: the largest index in four bits per cell, so two of them do not merge
 
 
 def tile(index: int) -> int:
@@ -12,12 +12,12 @@ def tile(index: int) -> int:
 
 
 def merge(one: int, other: int) -> int | None:
-    """Equal tiles make the next one."""
+    """The index of the merged tile; None if the tiles differ or are the largest."""
     return one + 1 if one == other < MAX_INDEX else None
 
 
 CLASSIC = TileRules(
-    summary="the environment drops a 2 with probability 0.9 and a 4 with 0.1, on any empty cell alike",
+    summary="the environment drops a 2 with probability 0.9 and a 4 with 0.1, on a random empty cell",
     rows=4,
     columns=4,
     merge=merge,

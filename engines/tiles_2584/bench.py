@@ -1,4 +1,4 @@
-"""Speed of 2584 by itself, without a daemon."""
+"""Speed of 2584 without a daemon."""
 
 from collections.abc import Iterator
 

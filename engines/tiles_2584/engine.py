@@ -1,4 +1,4 @@
-"""2584 on 4x4 as an engine: the card it shows."""
+"""2584 on 4x4 as an engine: its card."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from plyd.engines.tiles_2584.rules import GAME
 CARD = tile_card(
     GAME,
     title="2584 on 4x4",
-    summary="Expectimax over n-tuple networks that learned by playing, one for each variant; an evil environment too.",
+    summary="Expectimax over n-tuple networks trained by TD learning, one per variant; also for an evil environment.",
     tiles="1 2 3 4 5 6 ... for the tiles 1 2 3 5 8 13 ...",
     examples=("b 1 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0", "a 17 15 8 0 12 6 3 1 2 0 0 0 0 0 0 0"),
 )

@@ -1,1 +1,1 @@
-"""2584 on a board of two rows and three columns, small enough to be solved."""
+"""2584 on a board of two rows and three columns, small enough to be solved exactly."""

@@ -1,4 +1,4 @@
-"""Speed of the 2x3 engine by itself, without a daemon."""
+"""Speed of the 2x3 engine without a daemon."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,12 +12,12 @@ from plyd.engines.tiles_2584_2x3.evaluate import Solution, solve
 from plyd.engines.tiles_2584_2x3.tables import BASE
 
 GAME = "2584-2x3"
-SEARCH_OPTIONS = {"method": "expectimax"}  # the searcher whose speed is worth measuring
+SEARCH_OPTIONS = {"method": "expectimax"}  # the exact method only looks values up
 RUNS = 7
 
 
 def figures() -> Iterator[Figure]:
-    """Time to solve the game, and answers a second."""
+    """Time to solve the game, and answers per second."""
     solution = solve()
     yield Figure(GAME, "solve all states", min(_seconds(solve) for _ in range(RUNS)), "s", at_most=0.12)
     batch = queries(solution, 100_000)
@@ -27,7 +27,7 @@ def figures() -> Iterator[Figure]:
 
 
 def queries(solution: Solution, count: int) -> bytes:
-    """Lines for `count` states that can occur, drawn at random from all there are, before and after alike."""
+    """Lines for `count` reachable states, drawn uniformly from all before-states and after-states."""
     boards = np.ascontiguousarray(np.indices((BASE,) * 6, np.uint8).reshape(6, -1).T)
     states = []
     for letter in "ba":
@@ -38,7 +38,7 @@ def queries(solution: Solution, count: int) -> bytes:
 
 
 def write_queries(path: Path, count: int) -> None:
-    """The same into a file."""
+    """Writes such lines to a file."""
     path.write_bytes(queries(solve(), count))
 
 

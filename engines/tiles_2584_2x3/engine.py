@@ -1,4 +1,4 @@
-"""2584 on 2x3 as an engine: the card it shows, the searchers it makes."""
+"""2584 on 2x3 as an engine: its card and its searchers."""
 
 from collections.abc import Mapping
 
@@ -12,14 +12,14 @@ from plyd.engines.tiles_2584_2x3.search import ExactSearcher, ExpectimaxSearcher
 
 
 class Fibonacci2x3(Engine):
-    """Solved when the daemon starts; a search looks the answer up."""
+    """Solves the game when the daemon starts; a search looks up the answer."""
 
     card = Card(
         game="2584-2x3",
         title="2584 on 2x3",
         summary="Every position that can occur is solved exactly, in double precision.",
-        position_notation="b (before: the player is to slide) or a (after: the environment is to drop a tile), then "
-        "the index of each cell row by row: 0 empty, 1 2 3 4 5 6 ... for the tiles 1 2 3 5 8 13 ...; at most 33.",
+        position_notation="b (before: the player slides next) or a (after: a tile drops next), then "
+        "the index of each cell, row by row: 0 empty, 1 2 3 4 5 6 ... for the tiles 1 2 3 5 8 13 ...; at most 33.",
         position_examples=("b 2 2 0 0 0 0", "a 5 1 6 0 12 0"),
         move_notation="A slide: up, right, down or left. A drop: INDEX@CELL, cells 0 1 2 above 3 4 5.",
         move_examples=("left", "1@4"),
@@ -31,7 +31,7 @@ class Fibonacci2x3(Engine):
         options=(
             Option(
                 "method",
-                "exact looks the solution up; expectimax searches ahead without it, deeper as time allows.",
+                "exact: look up the solution. expectimax: search without it, one slide deeper at a time.",
                 default="exact",
                 choices=("exact", "expectimax"),
             ),
@@ -45,13 +45,13 @@ class Fibonacci2x3(Engine):
 
     @property
     def solution(self) -> Solution:
-        """The solved game, solved on first use."""
+        """The solved game; solved on first use."""
         if self._solution is None:
             self._solution = solve()
         return self._solution
 
     def warm_up(self) -> None:
-        """Solve the game, and run each kernel once."""
+        """Solve the game, and run each kernel once, so that all are compiled."""
         for as_text in (True, False):
             self.evaluate("classic", b"b 1 1 0 0 0 0\n", as_text=as_text, with_moves=True)
         for method in ("exact", "expectimax"):
@@ -65,12 +65,12 @@ class Fibonacci2x3(Engine):
         options: Mapping[str, OptionValue],
         megabytes: int | None = None,  # noqa: ARG002  it needs next to none
     ) -> Searcher:
-        """A searcher by the method asked for."""
+        """A searcher of the chosen method."""
         kind = ExactSearcher if options["method"] == "exact" else ExpectimaxSearcher
         return kind(self.solution)
 
     def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:
-        """What is solved is only looked up."""
+        """True for the exact method, which only looks values up."""
         return options["method"] == "exact"
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002

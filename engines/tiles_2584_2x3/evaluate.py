@@ -1,4 +1,4 @@
-"""What a 2x3 position is worth: exactly, from the solved game."""
+"""Exact values of 2x3 positions, from the solved game."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,22 +14,22 @@ from plyd.engines.tiles_2584_2x3 import kernel
 from plyd.engines.tiles_2584_2x3.rules import RULES
 from plyd.engines.tiles_2584_2x3.tables import BASE, BOARDS, Slides, slides
 
-STATES = 1 << 18  # more canonical states than there are of either kind
+STATES = 1 << 18  # an upper bound of the canonical states of either kind
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The solved game. Value tables are indexed by canonical code and hold sense only where `seen` says so."""
+    """The solved game. Value tables are indexed by canonical code and are valid only where `seen` is set."""
 
     slides: Slides
     seen: NDArray[np.uint8]
     before_value: NDArray[np.float64]
     after_value: NDArray[np.float64]
     openings: dict[Position, float] = field(default_factory=dict, init=False)
-    """Boards with no tile yet or only a 1, the environment to move: they stand before the first before-state."""
+    """Values of the opening boards, empty or with a single 1, on which the environment moves again."""
 
     def __post_init__(self) -> None:
-        """Value the openings: the mean over their drops, the fuller boards first."""
+        """Compute the values of the opening boards: the mean over their drops, boards with a tile first."""
         empty = RULES.start()
         for board in (*(RULES.play(empty, f"1@{cell}").position for cell in range(6)), empty):
             drops = RULES.legal_moves(board)
@@ -37,7 +37,7 @@ class Solution:
             self.openings[board] = sum((d.probability or 0.0) * (v or 0.0) for d, v in zip(drops, values, strict=True))
 
     def values(self, positions: Sequence[Position]) -> list[float | None]:
-        """Exact expectation of each position, None for those that cannot occur."""
+        """Exact expected points of each position, None for those that cannot occur."""
         letters = np.array([LETTER_B if position.before else LETTER_A for position in positions], np.uint8)
         cells = np.array([position.cells for position in positions], np.uint8)
         values, _ = self.look_up(letters, cells, with_moves=False)
@@ -47,7 +47,7 @@ class Solution:
         ]
 
     def slide_values(self, position: Position) -> list[float] | None:
-        """Exact worth of each slide of a before-state, by opcode, NaN where not legal; None if it cannot occur."""
+        """Exact value of each slide of a before-state, by opcode, NaN if not legal; None if the state cannot occur."""
         values = np.empty(4)
         if max(position.cells) >= BASE:
             return None
@@ -56,7 +56,7 @@ class Solution:
         return values.tolist() if is_reachable else None
 
     def code(self, position: Position) -> int:
-        """The number that stands for a board."""
+        """The code of a board; see kernel.py."""
         code = 0
         for index in position.cells:
             code = code * BASE + index
@@ -75,7 +75,7 @@ class Solution:
     def look_up(
         self, letters: NDArray[np.uint8], cells: NDArray[np.uint8], *, with_moves: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Value of each state, NaN if it cannot occur, and its best slide or -1."""
+        """Value of each state, NaN if it cannot occur, and its best slide, or -1."""
         values, moves = np.empty(letters.size), np.empty(letters.size, np.int64)
         tables = (self.slides, self.seen, self.before_value, self.after_value)
         kernel.look_up(letters, cells, with_moves, *tables, values, moves)
@@ -83,7 +83,7 @@ class Solution:
 
 
 def solve() -> Solution:
-    """The whole game, solved."""
+    """Solves the whole game."""
     table = slides()
     seen = np.zeros(BOARDS, np.uint8)
     befores, afters = np.empty((2, STATES), np.int32)

@@ -1,8 +1,8 @@
 """The 2x3 game in numba: slides, the exact solution, and a plain expectimax search.
 
-A board is one number in base 13, `code = top row * 2197 + bottom row`; see tables.py for the picture. Every drop raises
-the sum of the tiles by 1 or 2 and no slide changes it, so the sum orders the game: after-states of a sum depend on
-before-states of larger sums only, and before-states on after-states of the same sum.
+A board is one number in base 13, `code = top row * 2197 + bottom row`; tables.py has a picture. Every drop raises the
+sum of the tiles by 1 or 2, and no slide changes it. So after-states of a sum depend only on before-states of larger
+sums, and before-states on after-states of the same sum.
 """
 
 import numpy as np
@@ -21,13 +21,13 @@ Floats = NDArray[np.float64]
 CELLS = 6
 CELL_WEIGHT = np.array([13**5, 13**4, 13**3, 13**2, 13, 1], np.int32)
 BEFORE, AFTER = 1, 2  # bits of `seen`
-MAX_BUCKET = 1 << 12  # more before-states than any one sum has; the solver says if not
-MAX_SUM = 1 << 10  # more than any sum of tiles
+MAX_BUCKET = 1 << 12  # upper bound of the before-states of one sum; `explore` returns -1 if exceeded
+MAX_SUM = 1 << 10  # upper bound of the sum of tiles
 UP, RIGHT, DOWN, LEFT = 0, 1, 2, 3
 SPAWN_1, SPAWN_2 = 0.9, 0.1
-POLL_MASK = 1023  # look at the clock and the stop flag every 1024 nodes
+POLL_MASK = 1023  # poll the clock and the stop flag every 1024 nodes
 COMPLETED, OUT_OF_TIME, OUT_OF_NODES, TOLD_TO_STOP = 0, 1, 2, 3
-MAX_DEPTH = 64  # slides that the expectimax search looks ahead at most
+MAX_DEPTH = 64  # maximum slides that the expectimax search looks ahead
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -57,7 +57,7 @@ def is_empty(code: int, cell: int, slides: Slides) -> bool:
 
 @njit(cache=True, nogil=True, inline="always")
 def canonical(code: int, slides: Slides) -> int:
-    """The smallest code among a board's four mirror images, which all have the same value."""
+    """The smallest code among a board's four symmetries, which all have the same value."""
     top, bottom = code // ROWS, code % ROWS
     mirrored_top, mirrored_bottom = slides.mirror[top], slides.mirror[bottom]
     one = min(code, bottom * ROWS + top)
@@ -67,7 +67,7 @@ def canonical(code: int, slides: Slides) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def best_slide(code: int, slides: Slides, after_value: Floats) -> tuple[int, float]:
-    """Best slide of a before-state and its value; -1 and 0 without a move. Of equals, the first by opcode."""
+    """Best slide of a before-state and its value; -1 and 0 if no slide is legal. Of equals, the first by opcode."""
     best, best_value = -1, 0.0
     for direction in range(4):
         after, points = slide(code, direction, slides)
@@ -80,16 +80,16 @@ def best_slide(code: int, slides: Slides, after_value: Floats) -> tuple[int, flo
 
 @njit(cache=True, nogil=True)
 def explore(slides: Slides, seen: Bytes, befores: Codes, before_ends: Ints, afters: Codes, after_ends: Ints) -> int:
-    """Lists the canonical reachable states by the sum of their tiles, smallest first; the largest sum, or -1 if a
-    bucket is too small for the game.
+    """Lists the canonical reachable states by the sum of their tiles, smallest first; returns the largest sum, or -1 if
+    a bucket is too small for the game.
 
-    `before_ends[s]` and `after_ends[s]` say where the states of sum s end in their lists.
+    `before_ends[s]` and `after_ends[s]` are where the states of sum s end in their lists.
     """
-    bucket = np.empty((3, MAX_BUCKET), np.int32)  # before-states not yet listed: of this sum and the next two
+    bucket = np.empty((3, MAX_BUCKET), np.int32)  # before-states not yet listed, of this sum and the next two
     size = np.zeros(3, np.int64)
     before_end, after_end = 0, 0
 
-    # Step 1. The openings: two tiles of index 1 or 2 (which are their face values too).
+    # Step 1. The openings: two tiles of index 1 or 2 (for these, index and face value are equal).
     for one in range(CELLS):
         for other in range(CELLS):
             for index in range(1, 3):
@@ -102,7 +102,7 @@ def explore(slides: Slides, seen: Bytes, befores: Codes, before_ends: Ints, afte
                         size[place] += 1
 
     for total in range(2, MAX_SUM):
-        # Step 2. Every before-state of this sum is known now: list it, and the after-states it slides to.
+        # Step 2. All before-states of this sum are now known: list them and the after-states they slide to.
         here, first_after = total % 3, after_end
         for i in range(size[here]):
             code = bucket[here, i]
@@ -149,7 +149,7 @@ def value_all(
     before_value: Floats,
     after_value: Floats,
 ) -> None:
-    """Fills in the value of every listed state, largest sum first."""
+    """Computes the value of every listed state, largest sum first."""
     for total in range(largest_sum, 1, -1):
         # Step 1. After-states: the mean over empty cells of 0.9 * (a 1 dropped) + 0.1 * (a 2 dropped).
         for i in range(after_ends[total - 1], after_ends[total]):
@@ -162,7 +162,7 @@ def value_all(
                     empty += 1
             after_value[code] = (SPAWN_1 * ones + SPAWN_2 * twos) / empty
 
-        # Step 2. Before-states: the best of points + after-state, 0 without a move.
+        # Step 2. Before-states: the maximum of points + after-state value, 0 if no slide is legal.
         for i in range(before_ends[total - 1], before_ends[total]):
             before_value[befores[i]] = best_slide(befores[i], slides, after_value)[1]
 
@@ -179,7 +179,7 @@ def look_up(
     values: Floats,
     moves: Ints,
 ) -> None:
-    """Value of each state of a batch, NaN if it cannot occur; with moves, the best slide of a before-state or -1."""
+    """Value of each state of a batch, NaN if it cannot occur; with moves, a before-state's best slide, or -1."""
     for i in range(letters.size):
         values[i], moves[i] = np.nan, -1
         code, is_on_board = 0, letters[i] != 0
@@ -198,7 +198,7 @@ def look_up(
 
 @njit(cache=True, nogil=True)
 def slide_values(code: int, slides: Slides, seen: Bytes, after_value: Floats, values: Floats) -> bool:
-    """Whether a before-state can occur; then its four slides' values by opcode, NaN for those that are not legal."""
+    """Whether a before-state can occur; if so, writes its four slides' values by opcode, NaN if not legal."""
     if not seen[canonical(code, slides)] & BEFORE:
         return False
     for direction in range(4):
@@ -211,17 +211,17 @@ def slide_values(code: int, slides: Slides, seen: Bytes, after_value: Floats, va
 def expectimax(
     root: int, depth: int, slides: Slides, deadline_ns: int, max_nodes: int, counts: Ints, stop_flag: Bytes
 ) -> tuple[float, int]:
-    """Points expected from an after-state within `depth` slides, and why the search ended.
+    """Expected points from an after-state within `depth` slides, and why the search ended.
 
-    Plainly, with v(after, 0) = 0:   v(after, d) = mean over drops of max over slides of points + v(after', d - 1)
-    with an explicit stack in place of the recursion. `counts` goes up with each call: after-states visited, and those
-    of them on the horizon, where the game went on unseen.
+    Recursively, with v(after, 0) = 0:   v(after, d) = mean over drops of max over slides of points + v(after', d - 1)
+    The recursion is an explicit stack. Adds to `counts`: after-states visited, and those of them at the horizon, where
+    the game was not over.
     """
     after = np.empty(MAX_DEPTH, np.int64)
     drop = np.zeros(MAX_DEPTH, np.int64)  # 2 * cell + index - 1
     direction = np.zeros(MAX_DEPTH, np.int64)
     points = np.zeros(MAX_DEPTH, np.int64)
-    best = np.zeros(MAX_DEPTH)  # of the slides after the present drop
+    best = np.zeros(MAX_DEPTH)  # maximum over slides after the current drop
     total = np.zeros(MAX_DEPTH)
     empty = np.zeros(MAX_DEPTH, np.int64)
     level = 0
@@ -230,14 +230,14 @@ def expectimax(
         return 0.0, COMPLETED
 
     while True:
-        # Step 1. All four slides are valued: the drop counts with the best of them.
+        # Step 1. All four slides have values: add the drop with its best slide.
         if direction[level] == 4:
             total[level] += best[level] * (SPAWN_1 if drop[level] % 2 == 0 else SPAWN_2)
             empty[level] += drop[level] % 2
             drop[level] += 1
             direction[level], best[level] = 0, 0.0
 
-        # Step 2. The next drop on an empty cell; after the last one the state has its value, one level up.
+        # Step 2. The next drop on an empty cell; after the last one, return the state's value one level up.
         while drop[level] < 2 * CELLS and not is_empty(after[level], drop[level] // 2, slides):
             drop[level] += 2
         if drop[level] == 2 * CELLS:
@@ -249,7 +249,7 @@ def expectimax(
             direction[level] += 1
             continue
 
-        # Step 3. The next slide: value it at once at the last level, go one level down before that.
+        # Step 3. The next slide: evaluate it directly at the last level, otherwise descend one level.
         before = after[level] + (drop[level] % 2 + 1) * CELL_WEIGHT[drop[level] // 2]
         slid, gained = slide(before, direction[level], slides)
         if slid == before:

@@ -1,4 +1,4 @@
-"""Searches of the 2x3 game: the exact one, which looks values up, and a plain expectimax, which looks ahead."""
+"""Searchers of the 2x3 game: an exact one, which looks values up, and a plain expectimax."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ SLIDE_MOVES = tuple(map(Move, SLIDES))
 
 
 class ExactSearcher:
-    """Knows the value of every position that can occur, so every search is over at once."""
+    """Knows the value of every position that can occur, so every search ends at once."""
 
     def __init__(self, solution: Solution) -> None:
         self._solution = solution
@@ -60,13 +60,13 @@ class ExactSearcher:
 
 
 class ExpectimaxSearcher:
-    """Looks ahead one slide further each time, as a player without the solution would; the horizon is worth nothing."""
+    """Iterative deepening without the solution, for comparison; a state at the horizon has value 0."""
 
     def __init__(self, solution: Solution) -> None:
         self._solution = solution
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
-        """A report for each depth completed, then the final one."""
+        """A report for each completed depth, then the final one."""
         if nothing := needless(self._solution, position):
             yield nothing
         else:
@@ -74,7 +74,7 @@ class ExpectimaxSearcher:
 
 
 class ExpectimaxRun(SearchRun):
-    """One search: a depth a step."""
+    """One search: each step completes one depth."""
 
     def __init__(self, solution: Solution, position: Position, limits: Limits, stop: Stop) -> None:
         super().__init__(limits, stop)
@@ -82,8 +82,8 @@ class ExpectimaxRun(SearchRun):
         self._look_ahead = LookAhead(solution, self.deadline_ns, self.max_nodes, stop)
         gains = [RULES.play(position, move.text).points for move in self._moves]
         self._best = ranked(position, self._moves, gains, limits, exact=False)
-        self._depth = 0  # completed
-        self._reason: StopReason | None = None  # why a depth was not completed, or no other is needed
+        self._depth = 0  # last completed depth
+        self._reason: StopReason | None = None  # why a depth was not completed, or why no further depth is needed
         self._has_news = False
 
     @property
@@ -92,22 +92,22 @@ class ExpectimaxRun(SearchRun):
         return self._look_ahead.nodes
 
     def is_deep_enough(self, depth: int) -> bool:
-        """Whether that depth is complete."""
+        """Whether this depth is complete."""
         return self._depth >= depth
 
     def is_report_due(self) -> bool:
-        """Once for each depth."""
+        """Once per depth."""
         is_due, self._has_news = self._has_news, False
         return is_due
 
     def stop_reason(self) -> StopReason | None:
-        """Why the last depth was not completed, or the limit that binds now."""
+        """Why the last depth was not completed, or the limit reached now."""
         if self._depth >= kernel.MAX_DEPTH:
             return StopReason.DEPTH
         return self._reason or super().stop_reason()
 
     def step(self) -> None:
-        """Look one slide further."""
+        """Search one slide deeper."""
         try:
             values, is_whole_game = self._look_ahead.values(self._position, self._moves, self._depth + 1)
         except OutOfBudget as end:
@@ -119,27 +119,27 @@ class ExpectimaxRun(SearchRun):
         self._has_news = True
 
     def report(self, reason: StopReason | None) -> Report:
-        """The last depth completed."""
+        """The result of the last completed depth."""
         seconds = self.budget.elapsed_seconds
         return replace(self._best, nodes=self.nodes, depth=self._depth, seconds=seconds, stop_reason=reason)
 
 
 class OutOfBudget(Exception):
-    """A limit bound before a depth was completed."""
+    """A limit was reached before a depth was completed."""
 
     def __init__(self, reason: StopReason) -> None:
         self.reason = reason
 
 
 class LookAhead:
-    """One search's look ahead: the first plies here, the rest in the kernel, all within the limits."""
+    """The expectimax of one search: the first plies in Python, the rest in the kernel, all within the limits."""
 
     def __init__(self, solution: Solution, deadline_ns: int, max_nodes: int, stop: Stop) -> None:
         self._solution = solution
         self._stop = stop
         self._deadline_ns = deadline_ns
         self._max_nodes = max_nodes
-        self._counts = np.zeros(2, np.int64)  # nodes, and those of them on the horizon
+        self._counts = np.zeros(2, np.int64)  # nodes, and those of them at the horizon
 
     @property
     def nodes(self) -> int:
@@ -147,7 +147,7 @@ class LookAhead:
         return int(self._counts[0])
 
     def values(self, position: Position, moves: Sequence[Move], depth: int) -> tuple[list[float], bool]:
-        """Value of each move within `depth` slides, and whether that was the whole game."""
+        """Value of each move within `depth` slides, and whether the search reached the end of the game everywhere."""
         self._counts[1] = 0
         left = depth - 1 if position.before else depth
         steps = [RULES.play(position, move.text) for move in moves]
@@ -184,7 +184,7 @@ class LookAhead:
 
 
 def needless(solution: Solution, position: Position) -> Report | None:
-    """The report on a position that cannot occur or a game that is over; None if there is something to search."""
+    """The report of a position that cannot occur or of a finished game; None if there is something to search."""
     if solution.values([position]) == [None]:
         return UNREACHABLE
     return None if RULES.legal_moves(position) else GAME_OVER
@@ -193,7 +193,7 @@ def needless(solution: Solution, position: Position) -> Report | None:
 def ranked(
     position: Position, moves: Sequence[Move], values: Sequence[float], limits: Limits, *, exact: bool, **facts: Any
 ) -> Report:
-    """The report on a position whose moves have these values: best slide first, or likeliest drop first."""
+    """The report for these values of moves: best slide first, or likeliest drop first."""
     if position.before:
         order = sorted(range(len(moves)), key=lambda i: -values[i])
     else:

@@ -1,11 +1,11 @@
 """Tables of slides, built once from the rulebook.
 
-A board is one number in base 13 (no play makes an index above 12), cell 0 the highest digit:
+A board is one number in base 13 (no game reaches an index above 12), with cell 0 as the highest digit:
 
     t0 t1 t2      code = row(t0 t1 t2) * 2197 + row(t3 t4 t5)
     t3 t4 t5      row(x y z) = x * 169 + y * 13 + z
 
-A slide left or right takes each row to a new row; a slide up or down takes each column, a pair of cells.
+A slide left or right maps each row to a new row; a slide up or down maps each column, a pair of cells.
 """
 
 from typing import NamedTuple
@@ -21,11 +21,11 @@ BOARDS = BASE**6
 
 
 class Slides(NamedTuple):
-    """Where slides lead. A row or pair that would make an index above 12 is left out: it stays as it is."""
+    """Results of slides. A row or pair that would make an index above 12 stays unchanged."""
 
     row: NDArray[np.int32]  # (2, ROWS): row after a slide left, right
     row_points: NDArray[np.int32]  # (2, ROWS)
-    mirror: NDArray[np.int32]  # (ROWS,): row read from the right
+    mirror: NDArray[np.int32]  # (ROWS,): row in reverse order
     digit: NDArray[np.int32]  # (3, ROWS): each cell of a row
     upper: NDArray[np.int32]  # (2, BASE, BASE): upper cell after a slide up, down of (upper, lower)
     lower: NDArray[np.int32]  # (2, BASE, BASE)
@@ -33,7 +33,7 @@ class Slides(NamedTuple):
 
 
 def slides() -> Slides:
-    """The tables, from the rulebook's own slides of one line."""
+    """The tables, computed from the rulebook's slides of one line."""
     row, row_points = np.zeros((2, 2, ROWS), np.int32)
     mirror, digit = np.empty(ROWS, np.int32), np.empty((3, ROWS), np.int32)
     upper, lower, pair_points = np.zeros((3, 2, BASE, BASE), np.int32)

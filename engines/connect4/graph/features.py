@@ -1,13 +1,13 @@
-"""What can be seen of a move before any search, as numbers: the search asks first what looks best.
+"""Features of a move, computed before any search; they give the move's prior.
 
-- threats: winning cells that the move makes, by the parity of their row, for the side that moves first and the other
-  apart. Near the end, when nobody likes to move, the one needs odd rows and the other even ones.
-- denials: the same for the other side, had it taken the cell.
-- pressing: one of the new threats can be carried out at once, so the other side has to answer.
-- saving: the other side would have made such a threat here.
-- wasting: the move is under a cell that wins for its own side; the other side will take that cell.
-- lines: lines of four through the cell, as a share of the most that any cell has.
-- company: stones of each side beside the cell.
+- threats: winning cells that the move makes, by the parity of their row, separately for the first and second player.
+  Near the end, in zugzwang, the first player needs odd rows and the second player even rows.
+- denials: the threats that the opponent would have made with this cell.
+- pressing: one of the new threats is playable at once, so the opponent has to block.
+- saving: the opponent would have made such a threat here.
+- wasting: the move is below a winning cell of its own side; the opponent will take that cell.
+- lines: lines of four through the cell, as a share of the maximum over all cells.
+- company: stones of each side next to the cell.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from plyd.engines.core.intrinsics import lowest_bit_index
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, aside, count_all, is_any, lane_of, load, only_lane, up, used_lanes
 
-WEIGHTS = {  # log-odds of a move for each of these: what `python -m plyd.engines.connect4.train.fitting` found
+WEIGHTS = {  # log-odds per unit of each feature, fitted by `python -m plyd.engines.connect4.train.fitting`
     "threats in odd rows, first": 0.38,
     "threats in even rows, first": 0.47,
     "threats in odd rows, second": 0.40,
@@ -39,7 +39,7 @@ WEIGHTS = {  # log-odds of a move for each of these: what `python -m plyd.engine
 
 @njit(cache=True, nogil=True)
 def odd_rows_of(ones: Lanes) -> Lanes:
-    """Every other row, the lowest among them."""
+    """Every other row, starting with the lowest."""
     pairs = ones | up(ones, 2)
     pairs |= up(pairs, 4)
     return pairs | up(pairs, 8)
@@ -58,7 +58,7 @@ def look_at(
     lines: float,
     seen: Any,
 ) -> bool:
-    """Write down what is seen of a move; whether it wins, as it makes two threats that can be carried out at once."""
+    """Write the features of a move to `seen`; returns True if the move wins by making two playable threats."""
     free, next_cells = ~(taken | move), playable(taken | move, ones)
     wins = winning_cells(mine | move) & free
     if several(wins & next_cells):
@@ -82,9 +82,9 @@ def look_at(
 
 @njit(cache=True, nogil=True)
 def look_at_all(boards: Any, lines: Any, seen: Any, is_open: Any) -> None:
-    """What is seen of each move of many positions (boards, columns, features), and whether it is one worth a thought.
+    """Features of each move of many positions (boards, columns, features), and whether the move is worth searching.
 
-    Positions that are decided at a glance, or by two threats at once, have no such moves.
+    Positions that `glance` or a double threat decides have no such moves.
     """
     for i in range(len(boards)):
         board = boards[i]

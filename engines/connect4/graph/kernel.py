@@ -1,16 +1,16 @@
-"""The graph of positions that the search grows, in numba: descend, play out, backpropagate.
+"""The search graph of positions, in numba: select, play out, backpropagate.
 
-A node is a position, whichever moves led to it; an edge is a move. Values are for the side to move at a node, from 0
-(lost) to 1 (won), and an edge's is for the side that makes the move:
+A node is a position, whichever moves led to it; an edge is a move. A node's value is for its side to move, from 0
+(loss) to 1 (win); an edge's value is for the side that plays the move:
 
     node   value = (own * weight + sum of visits * value over its edges) / (weight + sum of visits)
-    edge   value = 1 - value of the node it leads to, as it was when the edge was last walked
+    edge   value = 1 - value of the node it leads to, at the last visit of the edge
 
-`own` is the result of the node's playout. Since a node's value is made anew from its edges each time, positions that
-several lines reach count for all of them, and two threads that write at once do no lasting harm.
+`own` is the result of the node's playout. A node's value is recomputed from its edges at each visit. So positions
+reached by several lines count for all of them, and a race between two threads does no lasting harm.
 
-What is certain is certain: a node knows a WIN, LOSS or DRAW, and an edge whose result is certain is never walked again.
-Moves that hand the other side a win at once have no edge.
+Results are proven where possible: a node can be a proven WIN, LOSS or DRAW, and an edge with a proven result is never
+visited again. Moves that let the opponent win at once have no edge.
 """
 
 from math import exp, sqrt
@@ -27,44 +27,44 @@ from plyd.engines.core.intrinsics import is_raised, lowest_bit_index, monotonic_
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, lane_of, load, only_lane, used_lanes
 
-DONE, OUT_OF_TIME, OUT_OF_ROOM, TOLD_TO_STOP, DECIDED = range(5)  # why `search_slice` came back
-LONGEST = 256  # plies of a simulation
-POLL = 15  # simulations between two looks at the clock, a power of two less one
+DONE, OUT_OF_TIME, OUT_OF_ROOM, TOLD_TO_STOP, DECIDED = range(5)  # why `search_slice` returned
+LONGEST = 256  # maximum plies of a simulation
+POLL = 15  # simulations between polls of clock and stop flag, a power of two minus one
 
 
 class GraphParams(NamedTuple):
-    """What guides the choice among moves."""
+    """Parameters of move selection."""
 
-    c_puct: np.float64  # c of the formula: how much the untried weighs
-    playouts: np.int64  # of a new node
-    fpu_reduction: np.float64  # how much less than the node an untried move is thought to be worth
-    weights: NDArray[np.float32]  # (features,): log-odds of a move for what is seen of it
-    lines: NDArray[np.float32]  # (256,): share of the most lines of four that go through cell 16 * column + row
+    c_puct: np.float64  # exploration constant of PUCT
+    playouts: np.int64  # number of playouts of a new node
+    fpu_reduction: np.float64  # an unvisited move starts at the node's value less this * sqrt(visited prior)
+    weights: NDArray[np.float32]  # (features,): log-odds of a move per unit of each feature
+    lines: NDArray[np.float32]  # (256,): lines of four through cell 16 * column + row, as a share of the maximum
 
 
 class GraphWorkspace(NamedTuple):
-    """One thread's room for its simulations."""
+    """One thread's memory for its simulations."""
 
     node: NDArray[np.int32]  # (LONGEST,)
     edge: NDArray[np.int8]  # (LONGEST,)
-    rest_sum: NDArray[np.float64]  # (LONGEST,): visits * value over the other edges
-    rest_visits: NDArray[np.int64]  # (LONGEST,)
-    floor: NDArray[np.float64]  # (LONGEST,): what the side to move is sure of
-    seen: NDArray[np.float32]  # (features,): of the move looked at
+    rest_sum: NDArray[np.float64]  # (LONGEST,): sum of visits * value over the other edges
+    rest_visits: NDArray[np.int64]  # (LONGEST,): visits of the other edges
+    floor: NDArray[np.float64]  # (LONGEST,): proven lower bound of the value for the side to move
+    seen: NDArray[np.float32]  # (features,): features of the current move
     random: NDArray[np.uint64]  # (1,)
 
 
 class GraphLimit(NamedTuple):
-    """When to come back."""
+    """When `search_slice` returns."""
 
     deadline_ns: np.int64
     simulations: np.int64
     stop: NDArray[np.uint8]
-    waits_for_room: bool  # whether to come back for want of room rather than simulate on without new nodes
+    waits_for_room: bool  # return when the graph is full, instead of going on without new nodes
 
 
 def workspace_for(seed: int) -> GraphWorkspace:
-    """Room for one thread."""
+    """A workspace for one thread."""
     return GraphWorkspace(
         np.zeros(LONGEST, np.int32),
         np.zeros(LONGEST, np.int8),
@@ -88,7 +88,7 @@ def add_node(
     below: Lanes,
     ones: Lanes,
 ) -> int:
-    """A new node with its edges, decided already if a glance decides it; NONE if there is no room."""
+    """A new node with its edges, already decided if `glance` decides it; NONE if the graph is full."""
     index = take_node(graph)
     if index == NONE:
         return NONE
@@ -122,7 +122,7 @@ def add_node(
 
 @njit(cache=True, nogil=True)
 def insert_edge(edges: Any, count: int, column: int, odds: float) -> None:
-    """Add an edge to those there are, where its odds put it: the likeliest come first."""
+    """Insert an edge into the list, which is sorted by prior, highest first."""
     place = count
     while place > 0 and edges[place - 1].prior < odds:
         edges[place].prior, edges[place].column = edges[place - 1].prior, edges[place - 1].column
@@ -134,7 +134,7 @@ def insert_edge(edges: Any, count: int, column: int, odds: float) -> None:
 
 @njit(cache=True, nogil=True)
 def choose(graph: Graph, params: GraphParams, index: int, space: GraphWorkspace, depth: int) -> int:
-    """The edge to follow, one that is not decided; what the other edges add up to is left in `space`."""
+    """The edge to follow by PUCT, among those not proven; writes the sums over the other edges to `space`."""
     node, edges = graph.nodes[index], graph.edges[index]
     total, tried, visits, floor = 0.0, 0.0, 0, 0.0
     for e in range(node.degree):
@@ -154,7 +154,7 @@ def choose(graph: Graph, params: GraphParams, index: int, space: GraphWorkspace,
             continue
         value, n = edge.value if edge.visits > 0 else untried, edge.visits + edge.virtual_loss
         if edge.virtual_loss > 0:
-            value = value * edge.visits / n  # as if each simulation under way were lost
+            value = value * edge.visits / n  # virtual loss: count simulations in progress as lost
         score = value + push * edge.prior / (1.0 + n)
         if score > best_score:
             best, best_score = e, score
@@ -165,7 +165,7 @@ def choose(graph: Graph, params: GraphParams, index: int, space: GraphWorkspace,
 
 @njit(cache=True, nogil=True)
 def propagate_proof(graph: Graph, index: int) -> None:
-    """Decide a node if its edges do: lost if all lose, drawn if the best that is left draws."""
+    """Set a node's proven result if all its edges are proven: a draw if any edge draws, else a loss."""
     node, edges = graph.nodes[index], graph.edges[index]
     longest, best = 0, LOSS
     for e in range(node.degree):
@@ -180,14 +180,14 @@ def propagate_proof(graph: Graph, index: int) -> None:
 
 @njit(cache=True, nogil=True)
 def backpropagate(graph: Graph, space: GraphWorkspace, depth: int, leaf: int, result: float) -> None:
-    """Add a simulation to every node on its path; a leaf of NONE has only a result, for its side to move."""
+    """Add a simulation to every node on its path; if the leaf is NONE, use `result`, for the leaf's side to move."""
     for i in range(depth - 1, -1, -1):
         index = space.node[i]
         node, edge = graph.nodes[index], graph.edges[index, space.edge[i]]
         edge.virtual_loss -= 1
         edge.visits += 1
         status = OPEN
-        if leaf == NONE:  # no room for it: its result joins those before it
+        if leaf == NONE:  # the graph is full: average the result into the edge
             value = edge.value + (1.0 - result - edge.value) / edge.visits
         else:
             status = graph.nodes[leaf].status
@@ -216,13 +216,13 @@ def backpropagate(graph: Graph, space: GraphWorkspace, depth: int, leaf: int, re
 def search_slice(
     graph: Graph, params: GraphParams, board: Any, root: int, space: GraphWorkspace, limit: GraphLimit
 ) -> tuple[int, int]:
-    """Simulate until a limit binds or the root is decided: the reason, and the number of simulations."""
+    """Simulate until a limit is reached or the root is proven; returns the reason and the number of simulations."""
     root_mine, root_yours, root_taken = load(board, 0), load(board, 1), load(board, 2)
     below, ones = load(board, 3), load(board, 4)
     random = space.random[0]
     simulations, reason = 0, DONE
     while True:
-        # Step 1. Why go on?
+        # Step 1. Stop?
         if graph.nodes[root].status != OPEN:
             reason = DECIDED
             break
@@ -238,7 +238,7 @@ def search_slice(
             if limit.waits_for_room and graph.taken[0] >= graph.free.size:
                 reason = OUT_OF_ROOM
                 break
-        # Step 2. Down, to a node that is decided or new; through forced replies without a stop.
+        # Step 2. Select: descend to a node that is decided or new; forced replies do not end the descent.
         mine, yours, taken = root_mine, root_yours, root_taken
         node, depth, result = root, 0, 0.5
         is_new = graph.nodes[root].weight == 0 and graph.nodes[root].degree > 1
@@ -258,12 +258,12 @@ def search_slice(
                     is_new = True
                     if node == NONE:
                         break
-                    if graph.edges[parent, e].visits > 0 and graph.nodes[node].status == OPEN:  # it was here before
+                    if graph.edges[parent, e].visits > 0 and graph.nodes[node].status == OPEN:  # it was recycled
                         graph.nodes[node].own = graph.nodes[node].value = 1.0 - graph.edges[parent, e].value
                         graph.nodes[node].weight = graph.edges[parent, e].visits
                         is_new = False
                 graph.edges[parent, e].child = node
-        # Step 3. Play a new node out, unless it is decided.
+        # Step 3. Play out from a new node, unless it is decided.
         if node == NONE or (is_new and graph.nodes[node].status == OPEN):
             total = 0
             for _ in range(params.playouts):
@@ -272,7 +272,7 @@ def search_slice(
             result = 0.5 * total / params.playouts
             if node != NONE:
                 graph.nodes[node].own, graph.nodes[node].weight, graph.nodes[node].value = result, 1, result
-        # Step 4. Carry it up.
+        # Step 4. Backpropagate.
         backpropagate(graph, space, depth, node, result)
         simulations += 1
     space.random[0] = random
@@ -281,7 +281,7 @@ def search_slice(
 
 @njit(cache=True, nogil=True)
 def enter(graph: Graph, params: GraphParams, board: Any, space: GraphWorkspace) -> int:
-    """The node of a position, a new one if there is none yet; NONE if there is no room."""
+    """The node of a position, added if missing; NONE if the graph is full."""
     mine, yours, taken, below, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 3), load(board, 4)
     key = key_of(mine, taken)
     node = find(graph, key)

@@ -1,7 +1,7 @@
-"""Where the graph of positions is kept: nodes in arrays, found by key, and taken back when they are needed anew.
+"""Memory of the graph of positions: nodes in arrays, found by hash key, and recycled when the graph is full.
 
-The address space of a graph is reserved once, at its full size. A new graph is all zeros, so the system gives it memory
-only as it is used: nothing is copied or enlarged while a move is searched.
+The address space of a graph is reserved once, at its full size. A new graph is all zeros, so the system commits memory
+only as it is used: nothing is copied or resized during a search.
 """
 
 from typing import NamedTuple
@@ -12,32 +12,32 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import is_raised, take_number
 from plyd.engines.core.kernel_cache import njit
 
-NONE = 0  # the node that is none; nothing is kept there
-PROBES = 32  # slots of the index that a key may be in, from its own on
+NONE = 0  # null node; its slot in the arrays is unused
+PROBES = 32  # index slots that are searched for a key (linear probing)
 POLL = 4095
-LIST_BYTES = 20  # that a node takes in the index and in lists, at most
+LIST_BYTES = 20  # upper bound of a node's bytes in the index and in lists
 
 
 NODE = np.dtype(
     [
         ("key", np.uint64),
         ("own", np.float32),  # result of the node's playout
-        ("weight", np.int32),  # of `own`, in visits
+        ("weight", np.int32),  # weight of `own`, in visits
         ("value", np.float32),
-        ("plies", np.int16),  # to the end of a decided game, by the moves that decided it
+        ("plies", np.int16),  # plies to the end of the game, by the moves that proved the result
         ("status", np.int8),  # OPEN, WIN, DRAW or LOSS
-        ("degree", np.int8),  # edges
+        ("degree", np.int8),  # number of edges
     ],
     align=True,
 )
 EDGE = np.dtype(
     [
-        ("child", np.int32),  # where the move leads, NONE if nobody went there
+        ("child", np.int32),  # node after the move, NONE if not expanded
         ("visits", np.int32),
         ("value", np.float32),
         ("prior", np.float32),
-        ("virtual_loss", np.int16),  # simulations under way
-        ("column", np.int8),  # the move
+        ("virtual_loss", np.int16),  # simulations in progress
+        ("column", np.int8),  # column of the move
         ("proven_result", np.int8),  # OPEN, WIN, DRAW or LOSS
     ],
     align=True,
@@ -45,13 +45,13 @@ EDGE = np.dtype(
 
 
 class Graph(NamedTuple):
-    """Nodes and their edges: n nodes, each with room for as many edges as the board has columns."""
+    """Nodes and their edges: n nodes, each with space for one edge per column."""
 
-    index: NDArray[np.int32]  # (power of two,): nodes by key, NONE where there is none
-    free: NDArray[np.int32]  # (n - 1,): nodes in use, then, from `taken` on, the others; NONE at i is node i + 1
-    taken: NDArray[np.int64]  # (1,): how many are in use; more than there are if some were wanted in vain
+    index: NDArray[np.int32]  # (power of two,): hash index of nodes by key; NONE: free slot
+    free: NDArray[np.int32]  # (n - 1,): the nodes in use; from `taken` on, the free ones, where NONE at i means i + 1
+    taken: NDArray[np.int64]  # (1,): nodes in use; exceeds n - 1 if nodes were requested when full
     nodes: NDArray[np.void]  # (n,) of NODE
-    edges: NDArray[np.void]  # (n, columns) of EDGE, the likeliest first
+    edges: NDArray[np.void]  # (n, columns) of EDGE, highest prior first
 
 
 def graph_for(nodes: int, columns: int) -> Graph:
@@ -66,13 +66,13 @@ def graph_for(nodes: int, columns: int) -> Graph:
 
 
 def nodes_within(megabytes: float, columns: int) -> int:
-    """How many nodes such a graph may have."""
+    """Number of nodes of a graph of this size in memory."""
     return int(megabytes * (1 << 20) / (NODE.itemsize + EDGE.itemsize * columns + LIST_BYTES))
 
 
 @njit(cache=True, nogil=True)
 def take_node(graph: Graph) -> int:
-    """A node that is not in use, or NONE."""
+    """A free node, or NONE if the graph is full."""
     number = take_number(graph.taken)
     if number >= graph.free.size:
         return NONE
@@ -94,7 +94,7 @@ def find(graph: Graph, key: np.uint64) -> int:
 
 @njit(cache=True, nogil=True)
 def enlist(graph: Graph, node: int) -> None:
-    """Let a node be found by its key; one that no slot is left for is only found by its edges."""
+    """Add a node to the index; if no slot is free, only its edges lead to it."""
     mask = graph.index.size - 1
     place = np.int64(graph.nodes[node].key & np.uint64(mask))
     for i in range(PROBES):
@@ -105,13 +105,13 @@ def enlist(graph: Graph, node: int) -> None:
 
 @njit(cache=True, nogil=True)
 def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
-    """Keep what was visited most below the root, at most so many nodes; how many, or NONE if told to stop meanwhile.
+    """Keep the most visited nodes below the root, at most `most`; returns their number, or NONE if stopped.
 
-    An edge whose node is given up keeps its visits and its value; a new node takes them over.
+    An edge whose node is dropped keeps its visits and value; a new node there takes them over.
     """
     size = graph.nodes.size
     is_kept, kept = np.zeros(size, np.bool_), np.empty(most, np.int32)
-    fewest = 1  # visits of an edge whose node is kept
+    fewest = 1  # minimum visits of an edge for its node to be kept
     while True:
         is_kept[:] = False
         is_kept[root] = True

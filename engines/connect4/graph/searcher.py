@@ -1,4 +1,4 @@
-"""The searcher of Connect Four: graph search and solver side by side, on as many cores as there are to spare."""
+"""The searcher of Connect Four: graph search and solver side by side, on all spare cores."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -35,42 +35,42 @@ from plyd.engines.core.search import Limits, Line, Report, StopReason
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 
 PLAYOUTS, FPU_REDUCTION = 4, 0.08  # see GraphParams
-SOLVABLE_CELLS = 36  # empty cells from which on the solver is worth its time
-ROUND_SIMULATIONS = 1_000  # of a round
-SOLVER_NODES_A_SIMULATION = 60  # which take about twice as long
-FEWEST_SOLVER_NODES = 2_000  # of a round
-SLICE_NS = 15_000_000  # of a round on several cores
+SOLVABLE_CELLS = 36  # the solver starts when at most this many cells are empty
+ROUND_SIMULATIONS = 1_000  # per round
+SOLVER_NODES_A_SIMULATION = 60  # take about twice as long as the simulation
+FEWEST_SOLVER_NODES = 2_000  # per round
+SLICE_NS = 15_000_000  # per round on several cores
 FEWEST_NODES = 1 << 12
-NODES_A_SECOND = 300_000  # that a core adds to the graph, at most
-TABLE_SHARE = 0.25  # of the memory, for the solver's table
-ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of that table
-LOOK_SIMULATIONS = 16  # for a move that the search itself did not try
-CALM_NS = 500_000_000  # of the time: with less left, a full graph is walked as it is
+NODES_A_SECOND = 300_000  # upper bound of the nodes that one core adds to the graph
+TABLE_SHARE = 0.25  # share of the memory for the solver's table
+ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of the solver's table
+LOOK_SIMULATIONS = 16  # for a move that the search has not visited
+CALM_NS = 500_000_000  # with less time left, a full graph is searched without recycling
 OPTIONS = (
     Option(
         "method",
-        "graph is the strong search; uct the textbook's, with random playouts, as a yardstick.",
+        "graph: the strong search. uct: plain UCT with random playouts, as a baseline.",
         default="graph",
         choices=("graph", "uct"),
     ),
-    Option("c", "How much a search tries what it has tried little.", default=1.0, minimum=0.0, maximum=10.0),
-    Option("playouts", "Games played out from a new position.", default=PLAYOUTS, minimum=1, maximum=100),
-    Option("solver", "Whether an exact solver runs beside the graph search near the end.", default=True),
+    Option("c", "Exploration constant of the search.", default=1.0, minimum=0.0, maximum=10.0),
+    Option("playouts", "Playouts from each new position.", default=PLAYOUTS, minimum=1, maximum=100),
+    Option("solver", "Whether an exact solver runs beside the graph search near the end of the game.", default=True),
     Option(
         "threads",
-        "Cores for a search, at most; 0 for all that no other search needs, and one for a search with a node limit, "
-        "so that its answer can be had again.",
+        "Maximum threads of a search. 0: all cores that no other search needs, or one thread if there is a node limit, "
+        "so that the result is reproducible.",
         default=0,
         minimum=0,
         maximum=64,
     ),
     memory_option(default=512, minimum=8, maximum=65536),
-    Option("seed", "Of the playouts' chance.", default=0, minimum=0, maximum=2**31 - 1),
+    Option("seed", "Random seed of the playouts.", default=0, minimum=0, maximum=2**31 - 1),
 )
 
 
 class GraphSearcher:
-    """Keeps its graph from one position to the next: whatever was found out about a position serves again."""
+    """Keeps its graph from one position to the next, so that earlier results are reused."""
 
     def __init__(self, options: Mapping[str, OptionValue], megabytes: int) -> None:
         self.options, self._megabytes = options, megabytes
@@ -81,7 +81,7 @@ class GraphSearcher:
         self._solver: tuple[Position, Solver] | None = None
         self.params: GraphParams
         self.workspaces = [workspace_for(1) for _ in range(max(self.threads, CORES.count))]
-        self.looking = workspace_for(1)  # for looks that have to leave the others' chance alone
+        self.looking = workspace_for(1)  # a separate random stream, so that extra looks do not change the search
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
@@ -91,9 +91,9 @@ class GraphSearcher:
             yield from run(partial(GraphRun, self, position, limits, stop))
 
     def graph_at(self, position: Position, board: NDArray[np.uint16], wanted: int) -> tuple[Graph, int]:
-        """The graph, with room for so many more nodes or half of all, and the position's node.
+        """The graph, with room for `wanted` more nodes (at most half of all), and the position's node.
 
-        Its address space is reserved once for a shape of board; the system gives it memory as it is used.
+        Address space is reserved once per board shape; the system commits memory as it is used.
         """
         shape, columns = emptied(position), len(position.rows[0])
         if self._graph is None or self._shape != shape:
@@ -107,17 +107,17 @@ class GraphSearcher:
         return self._graph, root
 
     def make_room(self, root: int, stop: Stop, wanted: int = NEVER) -> None:
-        """Keep of the graph only what matters most to the root."""
+        """Recycle the graph: keep only the nodes that matter most to the root."""
         graph = self._graph
         assert graph is not None
-        if root == NONE:  # not even room for the root: begin anew
+        if root == NONE:  # no room even for the root: start with an empty graph
             graph.index.fill(NONE)
             graph.taken[0] = 0
         else:
             recycle(graph, root, min(wanted, graph.nodes.size // 2), stop.flag)
 
     def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
-        """The position's solver: the one that was at work on it, or a new one."""
+        """The position's solver: the existing one if it was working on this position, else a new one."""
         if self._solver is None or self._solver[0] != position:
             most = int(self._megabytes * (1 << 20) * TABLE_SHARE / ENTRY_BYTES)
             wanted = most if seconds is None else min(most, int(seconds * ENTRIES_A_SECOND))
@@ -129,7 +129,7 @@ class GraphSearcher:
 
 
 class GraphRun(SearchRun):
-    """One search: rounds of simulations and of solving."""
+    """One search: rounds of simulations and solving."""
 
     def __init__(self, owner: GraphSearcher, position: Position, limits: Limits, stop: Stop) -> None:
         super().__init__(limits, stop)
@@ -148,23 +148,23 @@ class GraphRun(SearchRun):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the result and its distance are known, or the result where no solver runs."""
+        """Whether the result and its distance are proven; without a solver, the result alone."""
         if self._solver:
             return self._solver.is_finished
         return bool(self._graph.nodes["status"][self._root] != OPEN)
 
     @property
     def nodes(self) -> int:
-        """Simulations through the root; fewer than the limit until the solver, if there is one, has looked."""
+        """Simulations through the root; kept below the limit until the solver, if any, has run."""
         visits = self._visits
         return visits if self._solver is None or self._solver.nodes else min(visits, self.max_nodes - 1)
 
     def is_deep_enough(self, depth: int) -> bool:
-        """Whether the line of play is that long."""
+        """Whether the principal variation has this length."""
         return len(self._lines(1)[0].moves) >= depth
 
     def step(self) -> None:
-        """One round: simulations and solving, in turn on one core, side by side on several."""
+        """One round of simulations and solving: in turn on one core, in parallel on several."""
         threads, solver = self.threads_for(self._owner.threads, len(self._owner.workspaces)), self._solver
         left = max(0, self.max_nodes - self._visits)
         end, simulations = self.deadline_ns, min(ROUND_SIMULATIONS, left)
@@ -183,7 +183,7 @@ class GraphRun(SearchRun):
         self._consult()
 
     def report(self, reason: StopReason | None) -> Report:
-        """What is known by now."""
+        """The result so far."""
         lines = self._lines(self.limits.max_lines, with_all=reason is not None and self.limits.max_lines > 1)
         return Report(
             score=lines[0].score,
@@ -200,7 +200,7 @@ class GraphRun(SearchRun):
         return visits_of(self._graph, self._root)
 
     def _consult(self) -> None:
-        """Call the solver in once it is worth its time, and tell it what the graph has proven."""
+        """Start the solver when it is worthwhile, and pass it the graph's proven result."""
         if not self._owner.options["solver"]:
             return
         status = int(self._graph.nodes["status"][self._root])
@@ -216,7 +216,7 @@ class GraphRun(SearchRun):
         return int(reason)
 
     def _send_helpers(self, count: int, end: int, simulations: int) -> list[Future[Any]]:
-        """Let one helper solve, if that is worth its time, and the others simulate."""
+        """Start helper threads: one for the solver, if it is running, and the others for simulations."""
         jobs: list[Future[Any]] = []
         if count and self._solver:
             jobs.append(helper_threads().submit(self._solver.work, end, NEVER, self.stop))
@@ -224,9 +224,9 @@ class GraphRun(SearchRun):
         return jobs + [helper_threads().submit(self._simulate, room, end, simulations) for room in rooms]
 
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
-        """A line for each move or so many, the best first; told to, it looks at those passed over."""
+        """Lines of the best moves, at most `most`, best first; `with_all` also evaluates moves without visits."""
         columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
-        if self._graph.nodes["degree"][self._root] == 0:  # decided at a glance
+        if self._graph.nodes["degree"][self._root] == 0:  # decided by `glance`
             choices = [self._looked_at(Choice(column, OPEN)) for column in columns]
         else:
             choices = choices_of(self._graph, self._root, columns, self._cells_left)
@@ -238,7 +238,7 @@ class GraphRun(SearchRun):
         return lines_of(self._graph, self._position, choices, verdict, most)
 
     def _looked_at(self, choice: Choice) -> Choice:
-        """A move that nobody went down yet, after a short look of its own."""
+        """An unvisited move, after a short search of its own."""
         after = RULES.play(self._position, str(choice.column + 1)).position
         if RULES.outcome(after) is not Outcome.ONGOING:
             proven_result = DRAW if RULES.outcome(after) is Outcome.DRAW else WIN
@@ -259,7 +259,7 @@ class GraphRun(SearchRun):
 
 
 def params_for(position: Position, c_puct: float, playouts: int = PLAYOUTS) -> GraphParams:
-    """What guides the choice among moves on a board of this shape."""
+    """Parameters of move selection for this board."""
     lines: NDArray[np.float32] = np.zeros(256, np.float32)
     height = len(position.rows)
     for line in lines_of_four(height, len(position.rows[0])):

@@ -1,5 +1,5 @@
 """The exact solver of one position.
 
-solver       asks one question after another: who wins, then how soon
-alpha_beta   the kernel that answers: is this position worth more than that?
+solver       asks a sequence of questions: first who wins, then how soon
+alpha_beta   the kernel that answers each: is the position's value greater than alpha?
 """

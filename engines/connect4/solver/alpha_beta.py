@@ -1,11 +1,11 @@
-"""Alpha-beta over whole games, in numba: answers whether a position is worth more than some value, exactly.
+"""Alpha-beta search to the end of the game, in numba: decides exactly whether a position's value exceeds a bound.
 
-A value tells who wins and when: TOP less the stones on the board at the end if the side to move wins, minus that if it
-loses, 0 for a draw. Stones only grow in number, so a position has the same value however it is reached:
+A value encodes the winner and the time: TOP minus the stones on the board at the end if the side to move wins, the
+negative of that if it loses, 0 for a draw. Values do not depend on the path to a position:
 
-    TOP - 9   a win whose last stone is the ninth          -(TOP - 10)   a loss with the tenth          0   a draw
+    TOP - 9   a win with the ninth stone          -(TOP - 10)   a loss with the tenth stone          0   a draw
 
-The stack is explicit: one row an open position, the root's first. `work` may be left at any node and taken up again.
+The stack is explicit: one row per open position, the root's first. `work` can pause at any node and resume later.
 """
 
 from typing import Any, NamedTuple
@@ -20,31 +20,31 @@ from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import Lanes, count_all, lane_of, load, only_lane, store, used_lanes
 
 TOP = 300
-ENTER, NEXT, LEAVE = range(3)  # what is to be done at the top of the stack
+ENTER, NEXT, LEAVE = range(3)  # next task at the top of the stack
 POLL = 511
-OFFSET = 512  # makes a value positive
+OFFSET = 512  # added to a value to make it positive
 
 
 class Stack(NamedTuple):
-    """Where the work stands."""
+    """State of the search, so that it can resume."""
 
     board: NDArray[np.uint16]  # (3 * LONGEST, 16): mine, yours, taken of each open position
     key: NDArray[np.uint64]  # (LONGEST,)
     alpha: NDArray[np.int32]  # (LONGEST,)
     beta: NDArray[np.int32]  # (LONGEST,)
     order: NDArray[np.int8]  # (LONGEST, 16): columns to try, best first
-    count: NDArray[np.int8]  # (LONGEST,)
-    turn: NDArray[np.int8]  # (LONGEST,): which of them is next
-    best: NDArray[np.int8]  # (LONGEST,): the column that says yes, -1 if none did
-    rank: NDArray[np.float64]  # (16,): of the moves just put in order
-    at: NDArray[np.int64]  # (4,): depth, task, worth that came back, nodes so far
+    count: NDArray[np.int8]  # (LONGEST,): number of columns in `order`
+    turn: NDArray[np.int8]  # (LONGEST,): index in `order` of the next column
+    best: NDArray[np.int8]  # (LONGEST,): the column that exceeded alpha, -1 if none did
+    rank: NDArray[np.float64]  # (16,): scratch for move ordering
+    at: NDArray[np.int64]  # (4,): depth, task, value returned by the last child, nodes so far
 
 
 class SolverTable(NamedTuple):
-    """What is known of positions: a value, whether it is a bound from below or above, and the move that proved it."""
+    """Transposition table: a value, whether it is a lower or an upper bound, and the move that proved it."""
 
     key: NDArray[np.uint64]  # (power of two,)
-    entry: NDArray[np.int32]  # value + OFFSET, 1024 if it is at least that, 4096 times the column's number
+    entry: NDArray[np.int32]  # (value + OFFSET) | 1024 if a lower bound | 4096 * (column + 1)
 
 
 def stack_for() -> Stack:
@@ -69,7 +69,7 @@ def table_for(entries: int) -> SolverTable:
 
 
 def ask(stack: Stack, board: NDArray[np.uint16], alpha: int) -> None:
-    """Prepare the question whether the position is worth more than alpha."""
+    """Prepare the question whether the position's value exceeds alpha."""
     stack.board[:3] = board[:3]
     stack.alpha[0], stack.beta[0] = alpha, alpha + 1
     stack.best[0] = -1
@@ -80,26 +80,26 @@ def ask(stack: Stack, board: NDArray[np.uint16], alpha: int) -> None:
 def work(
     stack: Stack, table: SolverTable, board: Any, stones: int, lines: Any, deadline_ns: int, nodes: int, stop: Any
 ) -> bool:
-    """Go on until the question is answered, or time or nodes run out, or `stop` is set; whether it is answered.
+    """Search until the question is answered, time or nodes run out, or `stop` is set; returns whether it is answered.
 
-    The answer is at[2]: more than alpha for yes, by the move best[0].
+    The answer is at[2]: greater than alpha means yes, by the move best[0].
     """
     below, ones = load(board, 3), load(board, 4)
     depth, task, value = stack.at[0], stack.at[1], stack.at[2]
     count, is_answered = 0, False
     while True:
         if task == ENTER:
-            # Step 1. Time to go?
+            # Step 1. Stop?
             if count == nodes or (count & POLL == POLL and (is_raised(stop) or monotonic_ns() >= deadline_ns)):
                 break
             count += 1
-            # Step 2. Is it over at a glance, or every possible end on one side of the window?
+            # Step 2. Decided by `glance`, or every possible value on one side of the window?
             mine, yours = load(stack.board, 3 * depth), load(stack.board, 3 * depth + 1)
             taken = load(stack.board, 3 * depth + 2)
             my_wins, your_wins = winning_cells(mine) & ~taken, winning_cells(yours) & ~taken
             status, plies, moves = glance(playable(taken, ones), my_wins, your_wins, below)
             alpha, beta = stack.alpha[depth], stack.beta[depth]
-            most = TOP - (stones + depth + 3)  # a win in three plies; the soonest loss is in four
+            most = TOP - (stones + depth + 3)  # a win in three plies; the earliest loss is in four
             task = LEAVE
             if status != OPEN:
                 value = 0 if status == DRAW else most + 3 - plies if status == WIN else plies - 3 - most
@@ -107,11 +107,11 @@ def work(
             if alpha >= most or beta <= 1 - most:
                 value = most if alpha >= most else 1 - most
                 continue
-            # Step 3. Is there a line left for who would have to make one?
+            # Step 3. Draw if the side that needs a win has no line of four left.
             if (alpha >= 0 and not has_four(mine | ~taken)) or (beta <= 0 and not has_four(yours | ~taken)):
                 value = 0
                 continue
-            # Step 4. Is it known?
+            # Step 4. Transposition table.
             key = key_of(mine, taken)
             entry = table.entry[key & np.uint64(table.key.size - 1)]
             known = -1
@@ -121,7 +121,7 @@ def work(
                     if depth == 0:
                         stack.best[0] = known
                     continue
-            # Step 5. It has to be searched.
+            # Step 5. Search the moves in order.
             stack.key[depth] = key
             stack.turn[depth], stack.best[depth] = 0, -1
             stack.count[depth] = rank_moves(stack, depth, moves, mine, taken, lines, known)
@@ -159,7 +159,7 @@ def work(
 
 @njit(cache=True, nogil=True)
 def remember(table: SolverTable, key: np.uint64, value: int, is_at_least: bool, column: int) -> None:
-    """Note that a position is worth at least, or at most, so much."""
+    """Store a lower or upper bound of a position's value."""
     slot = key & np.uint64(table.key.size - 1)
     table.key[slot] = key
     table.entry[slot] = (value + OFFSET) | (1024 if is_at_least else 0) | (column + 1) << 12
@@ -167,7 +167,7 @@ def remember(table: SolverTable, key: np.uint64, value: int, is_at_least: bool, 
 
 @njit(cache=True, nogil=True)
 def rank_moves(stack: Stack, depth: int, moves: Lanes, mine: Lanes, taken: Lanes, lines: Any, known: int) -> int:
-    """Put the moves in order: what was best before, then those with most winning cells, then most lines."""
+    """Order the moves: the table's move, then by winning cells made, then by lines; returns their number."""
     lanes, count = used_lanes(moves), 0
     while lanes != np.uint64(0):
         column = lowest_bit_index(lanes)

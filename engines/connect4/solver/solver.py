@@ -1,4 +1,4 @@
-"""The solver of one position: asks alpha-beta one question after another until it knows who wins, and when."""
+"""The solver of one position: runs alpha-beta with a sequence of bounds until it knows who wins, and when."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,21 +12,21 @@ from plyd.engines.connect4.solver.alpha_beta import TOP, SolverTable
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.search import Proven, Result
 
-PATIENCE_NODES = 5_000_000  # spent on the distance of a result, once that is known
+PATIENCE_NODES = 5_000_000  # maximum spent on a result's distance, once the result is known
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is certain so far: the result, with its distance once that is known, and a move (a column) that gets it."""
+    """What is proven so far: the result, its distance once known, and a move (a column) that achieves it."""
 
     proven: Proven
     column: int | None
 
 
 class Solver:
-    """Learns first who wins, then how soon: whether a win takes 1 ply, 3, 5, ..., or a loss more than 2, 4, 6, ...
+    """Finds first who wins, then how soon: whether a win takes 1 ply, 3, 5, ..., or a loss more than 2, 4, 6, ...
 
-    Its work can be done bit by bit.
+    The work can be done in slices.
     """
 
     def __init__(
@@ -37,38 +37,38 @@ class Solver:
         self._left = position.count(EMPTY)
         self._stack = alpha_beta.stack_for()
         self._result: Result | None = None
-        self._plies, self._most = 0, self._left  # it takes no fewer, and no more
+        self._plies, self._most = 0, self._left  # lower and upper bound of the distance
         self._column: int | None = None
         self._is_exact = False
-        self._last_node = 0  # where patience ends
+        self._last_node = 0  # gives up on the distance at this node count
         self._ask(0)
 
     @property
     def verdict(self) -> Verdict | None:
-        """What is certain by now, None if nothing is."""
+        """What is proven so far; None if nothing is."""
         if self._result is None:
             return None
         return Verdict(Proven(self._result, self._plies if self._is_exact else None), self._column)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to ask, or nothing that is worth the wait."""
+        """Whether the result and distance are known, or the distance is given up."""
         return self._is_exact or (self._result is not None and self._stack.at[3] >= self._last_node)
 
     @property
     def nodes(self) -> int:
-        """Positions looked at so far."""
+        """Positions searched so far."""
         return int(self._stack.at[3])
 
     def hear(self, result: Result, most_plies: int) -> None:
-        """Take a result on trust, and that it takes no more than so many plies: it remains to find out how many."""
+        """Accept a result proven elsewhere, with an upper bound of its distance; the exact distance is still open."""
         self._most = min(self._most, most_plies)
         if self._result is None:
             self._conclude(result)
             self._go_on()
 
     def work(self, deadline_ns: int, nodes: int, stop: Stop) -> None:
-        """Go on for a while, through as many questions as can be answered."""
+        """Continue within the limits, through as many questions as can be answered."""
         end = self._stack.at[3] + nodes
         while not self.is_finished and (left := int(end - self._stack.at[3])) > 0:
             place = (self._stack, self._table, self._board, self._stones, self._lines)
@@ -78,13 +78,13 @@ class Solver:
             self._learn(bool(self._stack.at[2] > self._question))
 
     def _ask(self, question: int) -> None:
-        """Is the position worth more than this?"""
+        """Start the question: is the position's value greater than this?"""
         self._question = question
         alpha_beta.ask(self._stack, self._board, question)
 
     def _learn(self, yes: bool) -> None:
-        """Take an answer in, and ask what comes next."""
-        if yes and self._stack.best[0] >= 0:  # -1 if no one move was needed to see it
+        """Process an answer, and ask the next question."""
+        if yes and self._stack.best[0] >= 0:  # -1: decided without a move, such as by `glance`
             self._column = int(self._stack.best[0])
         if self._result is None:
             if self._question == 0 and not yes:
@@ -102,8 +102,8 @@ class Solver:
         self._plies = {Result.WIN: 1, Result.DRAW: self._left, Result.LOSS: 2}[result]
 
     def _go_on(self) -> None:
-        """Ask for the distance, unless there is only one left that it can be."""
+        """Ask for the distance, unless only one is left."""
         self._is_exact = self._is_exact or self._plies + 2 > self._most
         if not self._is_exact:
-            end = TOP - self._stones - self._plies  # the value of a win after so many plies
+            end = TOP - self._stones - self._plies  # value of a win in this many plies
             self._ask(end - 1 if self._result is Result.WIN else -end)

@@ -22,9 +22,9 @@ from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits
 
 SIZES = ((7, 6), (8, 7), (9, 9), (9, 10), (10, 9), (10, 10), (11, 11), (12, 12), (12, 9), (11, 10), (10, 12))
-FORBIDDEN_SHARE, STRAY_SHARE = 0.7, 0.05  # of games with a forbidden cell; of random moves
+FORBIDDEN_SHARE, STRAY_SHARE = 0.7, 0.05  # share of games with a forbidden cell; share of random moves
 STEPS, RATE = 600, 0.05
-MEGABYTES = 64  # of each player
+MEGABYTES = 64  # per player
 Array = NDArray[np.float32]
 
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def collect(chance: random.Random, seconds: float, nodes: int) -> tuple[NDArray[np.uint16], Array, Array]:
-    """Boards of self-play games, the lines through their cells, and the visits of each column."""
+    """Boards of self-play games, the lines through each cell, and the visits of each column."""
     boards, lines, visits = [], [], []
     end = time.monotonic() + seconds
     while time.monotonic() < end:

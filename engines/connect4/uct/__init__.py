@@ -1,4 +1,4 @@
-"""UCT with random playouts, the yardstick of the other searches.
+"""UCT with random playouts, a baseline for the other searches.
 
 searcher   one search in a new tree
 kernel     the simulations

@@ -1,11 +1,10 @@
-"""Plain UCT, in numba: the textbook's tree search with random playouts, as the yardstick for everything else.
+"""Plain UCT, in numba: tree search with random playouts, a baseline for the other searches.
 
-Knows the rules and nothing more: no threats, no proofs, no transpositions. A child of
+Knows only the rules: no threats, no proofs, no transpositions. The search descends to the child with the highest
 
     wins / visits + c * sqrt(2 * ln(parent's visits) / visits)
 
-at most is walked to, until a node has a move that was never tried; one such is tried, by chance, and played out
-blindly.
+until it reaches a node with an untried move. It picks one of these at random and plays a blind playout from there.
 """
 
 from math import log, sqrt
@@ -25,7 +24,7 @@ ROOT = 0
 
 
 class UctTree(NamedTuple):
-    """Nodes, the root first; a child of 0 is none."""
+    """Nodes, the root first; child 0 means none."""
 
     size: NDArray[np.int64]  # (1,): nodes in use
     child: NDArray[np.int32]  # (n, columns)
@@ -36,7 +35,7 @@ class UctTree(NamedTuple):
 
 
 def tree_for(nodes: int, columns: int, seed: int) -> UctTree:
-    """A tree of its root alone."""
+    """A tree with only a root."""
     return UctTree(
         np.ones(1, np.int64),
         np.zeros((nodes, columns), np.int32),
@@ -49,7 +48,7 @@ def tree_for(nodes: int, columns: int, seed: int) -> UctTree:
 
 @njit(cache=True, nogil=True)
 def grow(tree: UctTree, board: Any, c_puct: float, limit: GraphLimit) -> tuple[int, int]:
-    """Simulate until a limit binds: why it ended, and how many simulations it made. A full tree is only walked."""
+    """Simulate until a limit is reached: the reason and the number of simulations. A full tree stops growing."""
     root_mine, root_yours, root_taken, ones = load(board, 0), load(board, 1), load(board, 2), load(board, 4)
     path = np.empty(LONGEST, np.int32)
     random = tree.random[0]
@@ -79,7 +78,7 @@ def grow(tree: UctTree, board: Any, c_puct: float, limit: GraphLimit) -> tuple[i
                 tree.child[node, column] = child
             move = only_lane(cells, column)
             mine, yours, taken = yours, mine | move, taken | move
-            if child == 0:  # no room: play out from here
+            if child == 0:  # the tree is full: play out from here
                 result, random = (LOSS, random) if has_four(yours) else blind_playout(mine, yours, taken, ones, random)
                 result = WIN - result
                 break
@@ -101,7 +100,7 @@ def grow(tree: UctTree, board: Any, c_puct: float, limit: GraphLimit) -> tuple[i
 
 @njit(cache=True, nogil=True)
 def pick(tree: UctTree, node: int, lanes: np.uint64, c_puct: float, random: np.uint64) -> tuple[int, int]:
-    """A column and the child behind it: one never tried, by chance, or the most promising; -1 with no column left."""
+    """A column and its child: a random untried column, else the one with the highest UCT score; -1 if all are full."""
     untried, best, best_child, best_score = np.uint64(0), -1, 0, -1.0
     spread = 2.0 * log(max(1.0, tree.visits[node]))
     rest = lanes

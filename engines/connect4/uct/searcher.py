@@ -1,4 +1,4 @@
-"""The plain searcher: UCT with random playouts and nothing else, the yardstick of the others."""
+"""The UCT searcher: random playouts and nothing else, a baseline for the other searches."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -20,7 +20,7 @@ ROUND_SIMULATIONS = 10_000
 
 
 class UctSearcher:
-    """Begins anew with each position; a full tree is walked without new nodes."""
+    """Starts a new tree for each position; a full tree is searched without new nodes."""
 
     def __init__(self, options: Mapping[str, OptionValue], megabytes: int) -> None:
         self._options, self._megabytes = options, megabytes
@@ -59,18 +59,18 @@ class UctRun(SearchRun):
         return self._simulations > 0
 
     def is_deep_enough(self, depth: int) -> bool:
-        """Whether a simulation came that deep within the tree."""
+        """Whether a simulation reached this depth within the tree."""
         return bool(self._tree.deepest[0] >= depth)
 
     def step(self) -> None:
-        """Some simulations: at least a few, since the kernel looks at the clock only after those."""
+        """One round of simulations: at least a few, because the kernel polls the clock only after those."""
         count = min(ROUND_SIMULATIONS, self.max_nodes - self._simulations)
         limit = GraphLimit(np.int64(self.deadline_ns), np.int64(count), self.stop.flag, False)
         _, made = grow(self._tree, self._board, self._c, limit)
         self._simulations += int(made)
 
     def report(self, reason: StopReason | None) -> Report:
-        """What was visited most, first."""
+        """The result so far, the most visited move first."""
         return Report(
             *self._found(self._tree, self._position, self.limits),
             nodes=self._simulations,
@@ -80,7 +80,7 @@ class UctRun(SearchRun):
         )
 
     def _found(self, tree: UctTree, position: Position, limits: Limits) -> tuple[Score, str, tuple[Line, ...]]:
-        """Score, move and lines, what was visited most first."""
+        """Score, move and lines, the most visited first."""
         found = []
         for move in RULES.legal_moves(position):
             child = int(tree.child[ROOT, int(move.text) - 1])

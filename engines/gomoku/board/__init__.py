@@ -1,8 +1,8 @@
-"""The board of Gomoku as kernels see it.
+"""The Gomoku board for kernels.
 
-board        stones, and the line patterns of every point, updated by each move and its undoing
-patterns     tables: what a line makes of a point, and which combinations there are
-evaluation   the weights of combinations, from a file
+board        stones and the line patterns of every point, updated by each move and undo
+patterns     tables: the pattern that a stone makes in a line, and the combinations of four lines
+evaluation   the weights of combinations, read from a file
 fouls        moves that renju forbids
 vcf, vct     wins by continuous fours, and by fours and open threes
 """

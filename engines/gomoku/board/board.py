@@ -1,14 +1,14 @@
-"""A board that knows, for every empty point and both colours, what a stone there would make.
+"""A board that knows, for every empty point and both colours, which patterns a stone there would make.
 
-Each line of the board, across, down and both ways aslant, is one 64-bit word, two bits a point. What surrounds a point
-in a line is cut out of the word, and what a stone makes there is then one look at a table (patterns.py). A stone
-changes the words of its four lines, and what is known of the empty points near it in them. Sums over all empty points,
-by learned tables, are the evaluation; sets of points by kind are the threats. All of it goes back the same way.
+Each line of the board (row, column, both diagonals) is one 64-bit word with two bits per point. A point's neighbours in
+a line are cut out of the word, and one table lookup gives the pattern that a stone makes there (patterns.py). A stone
+changes the words of its four lines and the patterns of the empty points near it in them. The evaluation is a sum of
+learned weights over all empty points; threats are sets of points by kind. Undo reverts all of it in the same way.
 
-The grid has a margin, so that no loop has to look where the board ends: a point's number is its row * STRIDE + column,
-both counted from the margin's corner, and one row of a set is one 32-bit word.
+The grid has a margin, so that no loop has to check for the edge: a point's number is row * STRIDE + column, both
+counted from the margin's corner, and one row of a set is one 32-bit word.
 
-    point      0  1  2  3  4  5  6  7 ...      a row of a board, from the margin on: . is nobody, # off the board
+    point      0  1  2  3  4  5  6  7 ...      a row of a board, from the margin on: . is empty, # off the board
     a row      #  #  #  #  #  .  x  o ...      its word: 3 at 5 points, 0, 1, 2; the lowest two bits come first
 """
 
@@ -26,38 +26,38 @@ from plyd.engines.gomoku.rules import BLOCKED, EMPTY, Position, Rule
 
 MARGIN, STRIDE, ROWS = 5, 32, 30
 POINTS = ROWS * STRIDE
-STEPS = (1, STRIDE, STRIDE + 1, STRIDE - 1)  # along a row, a column, the diagonals
-LINES = 192  # words of lines: 32 across, 32 down, 64 of each slant
+STEPS = (1, STRIDE, STRIDE + 1, STRIDE - 1)  # to the next point of a row, a column, the diagonals
+LINES = 192  # number of line words: 32 rows, 32 columns, 64 of each diagonal
 NOBODY, X, O, WALL = 0, 1, 2, 3  # what is on a point  # noqa: E741
-OCCUPIED = 15  # the set of all stones stands where a sixteenth kind of x's would
-HASH, FREE, SIZE, RADIUS = range(4)  # items of `state`
-KEPT = 5  # numbers of each point that `fouls.py` is asked about
+OCCUPIED = 15  # index of the set of all stones, in place of a sixteenth kind of x
+HASH, FREE, SIZE, RADIUS = range(4)  # indices in `state`
+KEPT = 5  # numbers that `fouls.py` stores per point on its stack
 FIRST_THREAT = np.uint16(A_THREE << KIND_SHIFT)
-OF_O = np.uint32(1 << 16)  # where the second half of `combined` begins
-EVERY_PLACE = np.uint64(0x5555555555555555)  # the lower bit of each place of a line
+OF_O = np.uint32(1 << 16)  # start of o's half of `combined`
+EVERY_PLACE = np.uint64(0x5555555555555555)  # the lower bit of each point of a line
 
 
 class Board(NamedTuple):
     """The arrays of a board; kernels take them by address, as a View."""
 
     stone: NDArray[np.uint8]  # by point: NOBODY, X, O, WALL
-    lines: NDArray[np.uint64]  # by line: what is on its points, two bits each
-    code: NDArray[np.uint32]  # by point: its classes in the four lines, four bits each, of x and << 16 of o
-    combo: NDArray[np.uint16]  # by point and colour: combination and kind, of empty points
-    sets: NDArray[np.uint32]  # by colour, kind and row: which points are of a kind, from A_THREE on
-    many: NDArray[np.int32]  # by colour and kind: how many
-    sums: NDArray[np.int32]  # by colour, and whether it is to move: the evaluation
-    state: NDArray[np.uint64]  # see HASH and so on
+    lines: NDArray[np.uint64]  # by line: the content of its points, two bits each
+    code: NDArray[np.uint32]  # by point: its classes in the four lines, four bits each; x in the low half, o << 16
+    combo: NDArray[np.uint16]  # by point and colour: combination and kind, for empty points
+    sets: NDArray[np.uint32]  # by colour, kind and row: the points of a kind, from A_THREE on
+    many: NDArray[np.int32]  # by colour and kind: number of points
+    sums: NDArray[np.int32]  # by colour, and whether it is to move: the evaluation's sums
+    state: NDArray[np.uint64]  # indexed by HASH, FREE, SIZE, RADIUS
     classes: NDArray[np.uint8]
     combined: NDArray[np.uint16]
-    value: NDArray[np.int64]  # by combination: where its colour waits, and << 32 where it is to move
+    value: NDArray[np.int64]  # by combination: value if its colour is not to move, and << 32 if it is
     ordering: NDArray[np.int32]  # by combination, and whether its colour is to move
-    random: NDArray[np.uint64]  # by point and colour, for the hash
-    asked: NDArray[np.int64]  # where `fouls.py` keeps what it is asked
+    random: NDArray[np.uint64]  # by point and colour: Zobrist keys
+    asked: NDArray[np.int64]  # stack of `fouls.py`
 
 
 class View(NamedTuple):
-    """A board's arrays by address: cheap to pass on."""
+    """A board's arrays by address: cheap to pass to functions."""
 
     stone: Any
     lines: Any
@@ -77,7 +77,7 @@ class View(NamedTuple):
 
 @njit(inline="always")
 def view(board: Board) -> View:
-    """The board by address. Whoever calls the kernel keeps the arrays alive."""
+    """The board by address. The caller of the kernel must keep the arrays alive."""
     return View(
         pointer_to(board.stone),
         pointer_to(board.lines),
@@ -97,7 +97,7 @@ def view(board: Board) -> View:
 
 
 def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
-    """A board with no stone on it, valued by what ships or by other weights."""
+    """A board without stones. Default weights: those that ship."""
     weights = weights or shipped()
     found = tables(rule)
     board = Board(
@@ -131,7 +131,7 @@ def board_of(position: Position, rule: Rule) -> Board:
 
 
 def set_up(board: Board, position: Position) -> None:
-    """Make a board of the same size show a position."""
+    """Set a board of the same size to a position."""
     meaning = {EMPTY: NOBODY, "x": X, "o": O, BLOCKED: WALL}
     cells = np.array([[meaning[cell] for cell in row] for row in position.rows], np.uint8)
     size = position.size
@@ -151,7 +151,7 @@ def place_of(point: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def count_anew(board: Board) -> None:
-    """Work everything out from the stones alone."""
+    """Recompute everything from the stones alone."""
     v = view(board)
     board.lines.fill(~np.uint64(0))
     board.code.fill(0)
@@ -159,7 +159,7 @@ def count_anew(board: Board) -> None:
     board.sets.fill(0)
     board.many.fill(0)
     board.sums.fill(0)
-    v.state[HASH] = v.random[v.state[SIZE]]  # a board of another size is another position
+    v.state[HASH] = v.random[v.state[SIZE]]  # boards of different size have different hashes
     size, free = np.int64(v.state[SIZE]), 0
     for point in range(MARGIN * STRIDE + MARGIN, POINTS - MARGIN * STRIDE - MARGIN):
         stone = v.stone[point]
@@ -188,13 +188,13 @@ def _is_inside(point: int, size: int) -> bool:
 
 @njit(inline="always")
 def step_of(line: int) -> int:
-    """How a point's number changes along a line."""
+    """The difference between the numbers of neighbouring points in a line."""
     return 1 if line == 0 else STRIDE if line == 1 else STRIDE + 1 if line == 2 else STRIDE - 1
 
 
 @njit(inline="always")
 def line_of(point: int, line: int) -> tuple[int, int]:
-    """Which word has a point's line, across, down, aslant or aslant the other way, and the point's place in it."""
+    """The word of a point's line (0 row, 1 column, 2 and 3 diagonals), and the point's place in it."""
     row, column = point // STRIDE, point % STRIDE
     if line == 0:
         return row, column
@@ -203,13 +203,13 @@ def line_of(point: int, line: int) -> tuple[int, int]:
 
 @njit(inline="always")
 def reach_of(v: View) -> int:
-    """The bits of a line that matter to a point on each side of it."""
+    """The bits of a line that matter to a point, on each side of it."""
     return np.uint64(2) * v.state[RADIUS]
 
 
 @njit(inline="always")
 def around(word: int, bit: int, reach: int) -> int:
-    """What is about a place of a line, which begins at a bit, the place itself left out: where to look in `classes`."""
+    """The neighbours of the place at a bit of a line, without the place itself: an index into `classes`."""
     low = (np.uint64(1) << reach) - np.uint64(1)
     word >>= bit - reach
     return word & low | word >> np.uint64(2) & low << reach
@@ -217,7 +217,7 @@ def around(word: int, bit: int, reach: int) -> int:
 
 @njit(inline="always")
 def _in_code(both: int, line: int) -> int:
-    """The classes of both colours in a line, from where `classes` has them to where a code does."""
+    """The classes of both colours in a line, moved from their layout in `classes` to that of a code."""
     return (both & np.uint32(15) | (both & np.uint32(240)) << np.uint32(12)) << np.uint32(4 * line)
 
 
@@ -240,7 +240,7 @@ def play(v: View, point: int, colour: int) -> None:
 
 @njit(nogil=True)
 def undo(v: View, point: int) -> None:
-    """Take a stone off again."""
+    """Remove a stone."""
     colour = np.int64(v.stone[point])
     v.stone[point] = NOBODY
     v.sets[OCCUPIED * STRIDE + point // STRIDE] &= ~(np.uint32(1) << np.uint32(point % STRIDE))
@@ -251,7 +251,7 @@ def undo(v: View, point: int) -> None:
 
 @njit(inline="always")
 def _tell_neighbours(v: View, point: int, colour: int, gain_x: int, gain_o: int) -> None:
-    """Have the empty points in line with a point know that a stone has come there, or gone."""
+    """Update the empty points in line with a point where a stone was placed or removed."""
     v.state[HASH] ^= v.random[point * 2 + colour - 1]
     reach = reach_of(v)
     side = (np.uint64(1) << reach) - np.uint64(1)
@@ -279,7 +279,7 @@ def _tell_neighbours(v: View, point: int, colour: int, gain_x: int, gain_o: int)
 
 @njit(inline="always")
 def _enter(v: View, point: int) -> None:
-    """Work out anew what a stone on an empty point would make."""
+    """Recompute the patterns of an empty point."""
     code = np.uint32(0)
     for line in range(4):
         at, place = line_of(point, line)
@@ -291,14 +291,14 @@ def _enter(v: View, point: int) -> None:
 
 @njit(nogil=True)
 def _change(v: View, point: int, side: int, new: int) -> int:
-    """A point's combination becomes another, perhaps the same, and the sets hear of it: how much more it is worth.
+    """Set a point's combination and update the sets; returns the change of the evaluation.
 
-    It does what changes nothing as well, rather than ask: a question that is often answered wrong costs more.
+    It also writes values that did not change: a mispredicted branch costs more than the redundant write.
     """
     at = point * 2 + side
     old = v.combo[at]
     v.combo[at] = np.uint16(new)
-    if max(old, new) >= FIRST_THREAT:  # seldom; what quieter kinds have in sets and counts means nothing
+    if max(old, new) >= FIRST_THREAT:  # rare; sets and counts of weaker kinds are not maintained
         kind, was = np.int64(new) >> KIND_SHIFT, np.int64(old) >> KIND_SHIFT
         row, bit = point // STRIDE, np.uint32(1) << np.uint32(point % STRIDE)
         v.sets[(side * KINDS + was) * STRIDE + row] &= ~bit
@@ -310,7 +310,7 @@ def _change(v: View, point: int, side: int, new: int) -> int:
 
 @njit(inline="always")
 def _gain(v: View, side: int, gain: int) -> None:
-    """Add to both sums of a colour: the lower half is what is gained where it waits, the upper where it moves."""
+    """Add to both sums of a colour: the lower half of `gain` if it is not to move, the upper half if it is."""
     waiting = np.int64(np.int32(gain))
     v.sums[side * 2] += waiting
     v.sums[side * 2 + 1] += (gain - waiting) >> 32
@@ -324,13 +324,13 @@ def kind_at(v: View, point: int, colour: int) -> int:
 
 @njit(inline="always")
 def count_of(v: View, colour: int, kind: int) -> int:
-    """How many points of a kind a colour has."""
+    """The number of points of a kind that a colour has."""
     return np.int64(v.many[(colour - 1) * KINDS + kind])
 
 
 @njit(nogil=True)
 def first_of(v: View, colour: int, kind: int) -> int:
-    """The first point of a kind; there is one."""
+    """The first point of a kind; there must be one."""
     start = ((colour - 1) * KINDS + kind) * STRIDE
     row = MARGIN
     while v.sets[start + row] == 0:
@@ -340,7 +340,7 @@ def first_of(v: View, colour: int, kind: int) -> int:
 
 @njit(nogil=True)
 def list_of(v: View, colour: int, kind: int, into: Any, count: int) -> int:
-    """Append the points of a kind to a list that has so many; how many it then has."""
+    """Append the points of a kind to a list of `count` points; returns the new count."""
     if v.many[(colour - 1) * KINDS + kind] == 0:
         return count
     start = ((colour - 1) * KINDS + kind) * STRIDE
@@ -355,13 +355,13 @@ def list_of(v: View, colour: int, kind: int, into: Any, count: int) -> int:
 
 @njit(inline="always")
 def evaluation(v: View, colour: int) -> int:
-    """What the board is worth to a colour that is to move."""
+    """The evaluation for a colour that is to move."""
     return np.int64(v.sums[(colour - 1) * 2 + 1]) - np.int64(v.sums[(2 - colour) * 2])
 
 
 @njit(nogil=True)
 def list_near(v: View, into: Any, count: int) -> int:
-    """Append the empty points at most two steps from a stone; how many the list then has."""
+    """Append the empty points at most two steps from a stone; returns the new count."""
     size = np.int64(v.state[SIZE])
     start = OCCUPIED * STRIDE
     for row in range(MARGIN, MARGIN + size):

@@ -1,4 +1,4 @@
-"""What combinations are worth and how readily they are tried: weights that were learned (fitting.py), in a file."""
+"""Values and move-ordering scores of combinations: weights learned by fitting.py, in a file."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,15 +14,15 @@ from plyd.engines.gomoku.board.patterns import COMBINATIONS
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
 
-SCALE = 256  # an evaluation of so much is one unit of the logistic function
-MOVE_SCALE = 64  # and so much, of a move's score, one of the softmax
+SCALE = 256  # this much evaluation is one unit of the logistic function
+MOVE_SCALE = 64  # this much of a move's score is one unit of the softmax
 KIND = "patterns"
 SHAPE = (2 * (COMBINATIONS + 1),)
-ARRAYS = ("worth", "ordering")  # the names in the file, in the order of the fields of Weights
+ARRAYS = ("worth", "ordering")  # names in the file, in the order of the fields of Weights
 
 
 class Weights(NamedTuple):
-    """By combination, and whether its colour is to move; one more combination, for points with a stone, is nothing."""
+    """By combination, and whether its colour is to move; the last one, for points with a stone, is 0."""
 
     value: NDArray[np.int32]
     ordering: NDArray[np.int32]
@@ -48,5 +48,5 @@ def load(path: Path) -> Weights:
 
 
 def shipped() -> Weights:
-    """The weights that ship; they serve every rule set."""
+    """The weights that ship; used for every rule set."""
     return load(Path(str(resources.files("plyd.models"))) / "weights" / "gomoku-patterns.plyd")

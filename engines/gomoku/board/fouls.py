@@ -1,6 +1,6 @@
-"""Where x may not play in renju, by the board's tables: what `renju.py` says, fast.
+"""Points that renju forbids to x, by the board's tables: a fast version of `renju.py`.
 
-By other rules no point is ever of the kinds that are asked for here, so that searches need not know the rule.
+With other rules no point has the kinds tested here, so searches need not know the rule.
 """
 
 from typing import Any
@@ -25,26 +25,26 @@ from plyd.engines.gomoku.board.board import (
 from plyd.engines.gomoku.board.patterns import MAKES_FIVE, MAYBE_FOUL, NO_COMBO, OPEN_FOUR, OPEN_THREE, OPEN_THREE_1
 from plyd.engines.gomoku.renju import MOST_ASKED
 
-POINT, CODE, LINE, NEAR, THREES = range(KEPT)  # of a point that is asked about
-REACH = 3  # from a stone of an open four to another
+POINT, CODE, LINE, NEAR, THREES = range(KEPT)  # fields of a point on the stack
+REACH = 3  # largest distance between two stones of an open four
 
 
 @njit(inline="always")
 def may_be_foul(v: View, point: int, colour: int) -> bool:
-    """Whether an empty point could be forbidden to a colour."""
+    """Whether an empty point may be forbidden to a colour, by its kind alone."""
     return colour == X and (v.combo[2 * point] == NO_COMBO or kind_at(v, point, X) >= MAYBE_FOUL)
 
 
 @njit(nogil=True)
 def is_foul(v: View, point: int, colour: int) -> bool:
-    """Whether an empty point is forbidden to a colour. The board is as before."""
+    """Whether an empty point is forbidden to a colour. Leaves the board unchanged."""
     return may_be_foul(v, point, colour) and (v.combo[2 * point] == NO_COMBO or makes_two_threes(v, point))
 
 
 @njit(nogil=True)
 def is_foul_after(v: View, point: int, colour: int, move: int) -> bool:
-    """Whether an empty point will be forbidden to a colour after a move of the other's. The board is as before."""
-    if not may_be_foul(v, point, colour):  # nor will it be: another's stone makes nothing of it
+    """Whether an empty point is forbidden to a colour after an opponent's move. Leaves the board unchanged."""
+    if not may_be_foul(v, point, colour):  # an opponent's stone cannot make it forbidden
         return False
     play(v, move, 3 - colour)
     found = is_foul(v, point, colour)
@@ -54,12 +54,12 @@ def is_foul_after(v: View, point: int, colour: int, move: int) -> bool:
 
 @njit(nogil=True)
 def makes_two_threes(v: View, point: int) -> bool:
-    """Whether a stone of x's makes two open threes, where its lines look as if it did. The board is as before.
+    """Whether x's stone makes two open threes, if its line patterns say so. Leaves the board unchanged.
 
-    A three is open if x could make an open four of it on a point that is not forbidden, which may be the same question
-    again: the board then has that stone too, and a level more is kept of where the question came from.
+    A three is open if x could make an open four of it on a point that is not itself forbidden. That may be the same
+    question again: then that stone is played too, and the stack gets one level more.
     """
-    asked, at = v.asked, 0  # where what is kept of the point at hand begins
+    asked, at = v.asked, 0  # start of the current point's fields on the stack
     is_new, questions = True, 0
     while True:
         if is_new:
@@ -75,7 +75,7 @@ def makes_two_threes(v: View, point: int) -> bool:
             if at == 0:
                 return not is_legal
             at -= KEPT
-            if is_legal:  # so the three that it came from is open
+            if is_legal:  # so the three that led here is open
                 asked[at + THREES] += 1
                 asked[at + NEAR] = REACH + 1
             continue
@@ -100,7 +100,7 @@ def makes_two_threes(v: View, point: int) -> bool:
 
 @njit(inline="always")
 def _opens_four(v: View, point: int, other: int, line: int, near: int) -> bool:
-    """Whether a stone on another point of a line would make an open four with the one on a point."""
+    """Whether x on `other` would make an open four in a line with the stone on `point`."""
     if v.stone[other] != NOBODY or code_of(v, other, X) >> (4 * line) & 15 != OPEN_FOUR:
         return False
     step = step_of(line) if near > 0 else -step_of(line)
@@ -112,7 +112,7 @@ def _opens_four(v: View, point: int, other: int, line: int, near: int) -> bool:
 
 @njit(nogil=True)
 def without_fouls(v: View, colour: int, moves: Any, start: int, end: int) -> int:
-    """Leave out what is forbidden to a colour from a part of a list; where that part ends then."""
+    """Remove the points forbidden to a colour from moves[start:end]; returns the new end."""
     if colour != X:
         return end
     kept = start
@@ -126,7 +126,7 @@ def without_fouls(v: View, colour: int, moves: Any, start: int, end: int) -> int
 
 @njit(nogil=True)
 def any_legal(v: View, colour: int, wish: int) -> int:
-    """An empty point that is not forbidden to a colour: the one wished for, if it may be; 0 if there is none."""
+    """An empty point that is not forbidden to a colour, preferably `wish`; 0 if there is none."""
     if wish and not is_foul(v, wish, colour):
         return wish
     size = np.int64(v.state[SIZE])

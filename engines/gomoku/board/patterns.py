@@ -1,19 +1,19 @@
-"""What a stone would make in one line, and in the four lines through its point: tables, built once for each rule.
+"""Tables of patterns, built once per rule: what a stone makes in one line, and in the four lines through its point.
 
-A *class* says what a stone on an empty point makes in one line, by how far it is from five: a FOUR needs one more
-stone, a THREE two more. It is open if there is more than one way for the last step: an open four cannot be stopped, an
-open three becomes an open four.
+A *class* is what a stone on an empty point makes in one line, by its distance from five: a FOUR needs one more stone, a
+THREE two more. It is open if the last step can be made in more than one way: an open four cannot be stopped, an open
+three becomes an open four.
 
     x x x x _   FOUR            _ x x x x _   OPEN_FOUR
     x x x _ _   THREE           _ x x x _ _   OPEN_THREE
 
-The four classes of a point make its *combination*, of which there are 1,820 whatever their order, and that has a
-*kind*: the strongest threat that the stone makes. Only what lies within `radius` of a point can matter to it: four
-steps, or five where six in a row do not win.
+The four classes of a point form its *combination* (1,820 of them, regardless of order). A combination has a *kind*: the
+strongest threat that the stone makes. Only points within `radius` matter: four steps, or five where six in a row do not
+win.
 
-In renju x has classes and combinations of his own. A line where his stone would make six or two fours has the class
-FOUL. Two fours are a foul too; two open threes are one unless it is a foul to make an open four of them, which only the
-board can tell (`fouls.py`). Such points make no threat, and those that the board must tell have kinds of their own.
+In renju x has its own classes and combinations. A line in which x's stone would make six, or two fours, has the class
+FOUL. Fours in two lines are a foul too. Two open threes are a foul unless making an open four of them is a foul, which
+needs the board (`fouls.py`). Forbidden points make no threat; points that need the board's check have their own kinds.
 """
 
 from functools import cache
@@ -28,34 +28,34 @@ from plyd.engines.gomoku.rules import Rule
 DEAD, ONE, OPEN_ONE, TWO, OPEN_TWO, OPEN_TWO_2, OPEN_TWO_3, THREE, OPEN_THREE_1, OPEN_THREE, FOUR, OPEN_FOUR, FIVE = (
     range(13)
 )
-FOUL = 13  # in renju alone, and of no combination
+FOUL = 13  # renju only, and part of no combination
 CLASSES = 13  # OPEN_TWO_3 has three ways to an open three or more, OPEN_THREE_1 only one way to an open four
 
-NO_THREAT = 0  # the kinds of a point, by what a stone on it makes
+NO_THREAT = 0  # the kinds of a point, by the threat that a stone there makes
 A_TWO = 1  # an open two, or a closed three
 TWO_TWOS = 2
 A_THREE = 3  # an open three, which threatens an open four
 THREE_AND_TWO = 4
 TWO_THREES = 5
-A_FOUR = 6  # which threatens five
+A_FOUR = 6  # threatens five
 FOUR_AND_TWO = 7
 FOUR_AND_THREE = 8
-WINS_NEXT = 9  # an open four or two fours: five comes next, whatever the answer
+WINS_NEXT = 9  # an open four or two fours: five comes next, whatever the reply
 MAKES_FIVE = 10
 MAYBE_FOUL = 11  # two open threes, in renju
-MAYBE_FOUL_WITH_FOUR = 12  # and a four
+MAYBE_FOUL_WITH_FOUR = 12  # two open threes and a four, in renju
 KINDS = 16
 
 COMBINATIONS = 1820
-NO_COMBO = COMBINATIONS  # of a point with a stone, and of one that may be a foul: worth nothing
+NO_COMBO = COMBINATIONS  # for a point with a stone, or one that may be a foul: value 0
 KIND_SHIFT = 12  # a combination and its kind share 16 bits
 COMBINATION_MASK = (1 << KIND_SHIFT) - 1
 
 
 class Tables(NamedTuple):
-    """What the patterns of one rule are looked up in."""
+    """The lookup tables of one rule."""
 
-    classes: NDArray[np.uint8]  # by the line around a point, two bits a neighbour: x's class, o's class << 4
+    classes: NDArray[np.uint8]  # by the line around a point, two bits per neighbour: x's class, o's class << 4
     combined: NDArray[np.uint16]  # by colour and four classes of four bits: combination | kind << KIND_SHIFT
 
 
@@ -69,15 +69,15 @@ def tables(rule: Rule) -> Tables:
 
 
 def radius_of(rule: Rule) -> int:
-    """How far a point's neighbours matter to it."""
+    """The distance within which neighbours matter to a point."""
     return 4 if rule is Rule.FREESTYLE else 5
 
 
 @cache
 def _classes(radius: int, exactly_five: bool, has_fouls: bool) -> NDArray[np.uint8]:
-    """The class of a stone by the line around it, a base-three number: empty, own, or closed, the lowest digit first.
+    """The class of a stone by the line around it, a base-3 number: 0 empty, 1 own, 2 closed, lowest digit first.
 
-    What follows from a line has one empty point less: so the lines with the fewest come first, all of them at once.
+    A line's class depends on lines with one empty point less, so lines are processed by their number of empty points.
     """
     neighbours = 2 * radius
     numbers = np.arange(3**neighbours)
@@ -92,18 +92,18 @@ def _classes(radius: int, exactly_five: bool, has_fouls: bool) -> NDArray[np.uin
     classes = np.where(is_five, FIVE, np.where(is_foul, FOUL, DEAD)).astype(np.uint8)
     for count in range(neighbours + 1):
         these = numbers[(empty == count) & ~is_five & ~is_foul]
-        ways = np.zeros((these.size, CLASSES + 1), np.int64)  # how many next stones make each class
+        ways = np.zeros((these.size, CLASSES + 1), np.int64)  # number of next stones that make each class
         for i in range(neighbours):
             at = np.flatnonzero(digits[these, i] == 0)
             ways[at, classes[these[at] + 3**i]] += 1
         classes[these] = _class_by_ways(ways.T)
-        if has_fouls:  # two ways to five are two fours, if the stones do not stand side by side
+        if has_fouls:  # two ways to five are two fours, unless the stones are contiguous
             classes[these[(ways[:, FIVE] >= 2) & (row[these] != 4)]] = FOUL
     return classes
 
 
 def _class_by_ways(ways: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
-    """The class of lines, from how many ways there are to each class by one more stone: the first that holds."""
+    """The class of lines, by the number of ways to each class with one more stone: the first case that holds."""
     open_threes = ways[OPEN_THREE] + ways[OPEN_THREE_1]
     return np.select(
         [
@@ -125,10 +125,10 @@ def _class_by_ways(ways: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
 
 
 def _by_key(x: NDArray[np.uint8], o: NDArray[np.uint8], radius: int) -> NDArray[np.uint8]:
-    """The classes for both colours, by two bits a neighbour: 0 empty, 1 x, 2 o, 3 off the board."""
+    """The classes for both colours, by two bits per neighbour: 0 empty, 1 x, 2 o, 3 off the board."""
     keys = np.arange(4 ** (2 * radius), dtype=np.uint32)
     numbers = []
-    for digit_of in ((0, 1, 2, 2), (0, 2, 1, 2)):  # as x sees it, as o does
+    for digit_of in ((0, 1, 2, 2), (0, 2, 1, 2)):  # as seen by x, as seen by o
         number = np.zeros(keys.size, np.uint32)
         for i in reversed(range(2 * radius)):
             number = number * 3 + np.array(digit_of, np.uint32)[keys >> 2 * i & 3]
@@ -148,12 +148,12 @@ def _combined() -> NDArray[np.uint16]:
 
 @cache
 def _with_fouls() -> NDArray[np.uint16]:
-    """As `_combined`, for x in renju."""
+    """Like `_combined`, for x in renju."""
     combined = _combined().copy()
     for four in product(range(CLASSES + 1), repeat=4):
         code = four[0] | four[1] << 4 | four[2] << 8 | four[3] << 12
         fours = four.count(FOUR) + four.count(OPEN_FOUR)
-        if FIVE in four:  # whatever else it makes
+        if FIVE in four:  # five wins, whatever else the stone makes
             combined[code] = combined[FIVE]
         elif FOUL in four or fours >= 2:
             combined[code] = NO_COMBO

@@ -1,7 +1,7 @@
-"""VCF, victory by continuous fours: a search for one side, depth first, since a four leaves the defender one answer.
+"""VCF, victory by continuous fours: a depth-first search for one side; each four leaves the defender one reply.
 
-Its stack is in arrays: a search that ran out of nodes is continued later, and what it found out about a position serves
-again. While a search has more to do, the board shows the position it has come to; `leave_vcf` takes that back.
+The stack is in arrays: a search that ran out of nodes can resume later, and failed positions are remembered. While a
+search is unfinished, the board shows its current position; `leave_vcf` undoes that.
 """
 
 from typing import Any, NamedTuple
@@ -36,22 +36,22 @@ from plyd.engines.gomoku.board.patterns import A_FOUR, DEAD, FIVE, FOUR, FOUR_AN
 
 UNDECIDED, WIN, FAIL = 0, 1, 2
 LEVELS, ROOM = 128, 1 << 13
-LEVEL, IS_NEW, PLIES, NODES = range(4)  # items of a VCF's and a VCT's state
+LEVEL, IS_NEW, PLIES, NODES = range(4)  # indices in the state of a VCF or VCT
 ATTACKER = np.array([0, 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 
 
 class Vcf(NamedTuple):
-    """What a search for fours remembers."""
+    """Memory of a VCF search."""
 
-    line: NDArray[np.int32]  # the attack and the answers, by turns
-    moves: NDArray[np.int32]  # fours still to try, level by level
-    frame: NDArray[np.int32]  # by level: the next of them, and their end
-    failed: NDArray[np.uint64]  # positions that are known to hold no win
+    line: NDArray[np.int32]  # attacks and replies, alternately
+    moves: NDArray[np.int32]  # fours still to try, by level
+    frame: NDArray[np.int32]  # by level: index of the next move, and the end
+    failed: NDArray[np.uint64]  # hash table of positions without a VCF
     state: NDArray[np.int64]
 
 
 class VcfView(NamedTuple):
-    """A VCF by address."""
+    """A Vcf by address."""
 
     line: Any
     moves: Any
@@ -74,7 +74,7 @@ def vcf_for(slots: int = 1 << 17) -> Vcf:
 
 @njit(inline="always")
 def vcf_view(vcf: Vcf) -> VcfView:
-    """The VCF by address."""
+    """A Vcf by address."""
     return VcfView(
         pointer_to(vcf.line),
         pointer_to(vcf.moves),
@@ -87,7 +87,7 @@ def vcf_view(vcf: Vcf) -> VcfView:
 
 @njit(inline="always")
 def begin(c: Any) -> None:
-    """Have the next call search anew, from the position on the board."""
+    """Make the next call start a new search from the position on the board."""
     c.state[LEVEL] = 0
     c.state[IS_NEW] = 1
     c.state[PLIES] = 0
@@ -96,7 +96,7 @@ def begin(c: Any) -> None:
 
 @njit(inline="always")
 def answer_to(v: View, move: int, attacker: int) -> int:
-    """The only point that stops the four which a stone of the attacker's would make: where he would make five next."""
+    """The only reply to the four that the attacker's move would make: the point where five would be next."""
     code, line = code_of(v, move, attacker), 0
     while (code >> (4 * line)) & 15 != FOUR:
         line += 1
@@ -115,9 +115,9 @@ def answer_to(v: View, move: int, attacker: int) -> int:
 
 @njit(nogil=True)
 def search_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
-    """Whether the attacker, who is to move, wins by fours alone: WIN, FAIL, or UNDECIDED after so many nodes.
+    """Whether the attacker, to move, wins by fours alone: WIN, FAIL, or UNDECIDED after `nodes` nodes.
 
-    After a WIN, `line` has a way to it of PLIES moves; after an open four, the last two speak for themselves.
+    After a WIN, `line` has a win in PLIES plies; after an open four, the last two plies are not written.
     """
     defender = 3 - attacker
     level = c.state[LEVEL]
@@ -182,7 +182,7 @@ def search_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
             return WIN
         key = v.state[HASH] ^ ATTACKER[attacker]
         key ^= v.random[2 * move + attacker - 1] ^ v.random[2 * answer + defender - 1]
-        if c.failed[key & c.mask] == key:  # seen before, and no need to go there to see it again
+        if c.failed[key & c.mask] == key:  # known to fail: skip it without playing it
             c.state[NODES] += 1
             nodes -= 1
             continue
@@ -196,7 +196,7 @@ def search_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
 
 @njit(inline="always")
 def leave_vcf(v: View, c: VcfView) -> None:
-    """Take back what a VCF has put on the board."""
+    """Undo the moves that a VCF search has played on the board."""
     for i in range(2 * c.state[LEVEL] - 1, -1, -1):
         undo(v, np.int64(c.line[i]))
     c.state[LEVEL] = 0
@@ -204,7 +204,7 @@ def leave_vcf(v: View, c: VcfView) -> None:
 
 @njit(inline="always")
 def finds_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
-    """As `search_vcf`, from the beginning, and the board is as before."""
+    """Like `search_vcf`, but always a new search, and the board is unchanged afterwards."""
     begin(c)
     found = search_vcf(v, c, attacker, nodes)
     leave_vcf(v, c)
@@ -213,7 +213,7 @@ def finds_vcf(v: View, c: VcfView, attacker: int, nodes: int) -> int:
 
 @njit(cache=True, nogil=True)
 def continue_vcf(board: Board, vcf: Vcf, attacker: int, nodes: int, is_new: bool) -> tuple[int, int]:
-    """A slice of `search_vcf`: what it found, and the move that wins. The board is the VCF's."""
+    """A slice of `search_vcf`: the result and the winning move. The board must be the one of this search."""
     v, c = view(board), vcf_view(vcf)
     if is_new:
         begin(c)

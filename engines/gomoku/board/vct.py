@@ -1,7 +1,7 @@
-"""VCT, victory by continuous threats: fours and open threes, by proof-number search.
+"""VCT, victory by continuous threats (fours and open threes), by proof-number search.
 
-An open three leaves the defender a few answers, and any four of his own. The stack is in arrays, as that of a VCF: see
-vcf.py. While a search has more to do, the board shows the position it has come to; `leave_vct` takes that back.
+An open three leaves the defender a few replies, and any four of its own. The stack is in arrays, as in vcf.py. While a
+search is unfinished, the board shows its current position; `leave_vct` undoes that.
 """
 
 from typing import Any, NamedTuple
@@ -42,23 +42,23 @@ from plyd.engines.gomoku.board.vcf import ATTACKER, FAIL, IS_NEW, LEVEL, LEVELS,
 
 INFINITE = 1 << 30
 FOURS = (A_FOUR, FOUR_AND_TWO, FOUR_AND_THREE, WINS_NEXT, MAYBE_FOUL_WITH_FOUR)  # kinds of points that make a four
-SEEN_POINTS = 4  # of a defender's worries, at most
+SEEN_POINTS = 4  # winning points of the attacker that are considered, at most
 
 
 class Vct(NamedTuple):
-    """What a proof-number search remembers."""
+    """Memory of a proof-number search."""
 
     line: NDArray[np.int32]
     moves: NDArray[np.int32]
-    frame: NDArray[np.int64]  # by level: first move, end, thresholds
+    frame: NDArray[np.int64]  # by level: first move, end, proof and disproof thresholds
     key: NDArray[np.uint64]
-    numbers: NDArray[np.int32]  # by slot: proof and disproof number
+    numbers: NDArray[np.int32]  # by slot: proof number and disproof number
     marks: NDArray[np.int32]  # by point
     state: NDArray[np.int64]
 
 
 class VctView(NamedTuple):
-    """A proof by address."""
+    """A Vct by address."""
 
     line: Any
     moves: Any
@@ -85,7 +85,7 @@ def vct_for(slots: int = 1 << 16) -> Vct:
 
 @njit(inline="always")
 def vct_view(vct: Vct) -> VctView:
-    """The proof by address."""
+    """A Vct by address."""
     return VctView(
         pointer_to(vct.line),
         pointer_to(vct.moves),
@@ -100,10 +100,10 @@ def vct_view(vct: Vct) -> VctView:
 
 @njit(nogil=True)
 def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> int:
-    """Append what may save the defender where the attacker has points that win next, and nobody makes five.
+    """Append the possible defences against the attacker's points that win next, if neither side can make five.
 
-    Of a point that wins next only those in its lines can change that. So whatever is not in line with each of them
-    does not help, a four of the defender's own apart. Nor does what is forbidden to him.
+    Only points in line with a winning point can change it, so a defence is in line with all of them, or is a four of
+    the defender's own. Points forbidden to the defender are left out.
     """
     defender = 3 - attacker
     start = count
@@ -120,7 +120,7 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
                     near = point + i * step
                     if v.stone[near] == NOBODY and marks[near] == k:
                         marks[near] = k + 1
-    # whatever helps is in line with the first of them, or is it
+    # Every defence is the first winning point, or in line with it.
     point = np.int64(into[start])
     code = code_of(v, point, attacker)
     count = start
@@ -141,7 +141,7 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
     for kind in FOURS:
         before = count
         count = list_of(v, defender, kind, into, count)
-        # none twice
+        # Skip duplicates.
         kept = before
         for i in range(before, count):
             is_new = True
@@ -158,10 +158,10 @@ def list_answers(v: View, attacker: int, marks: Any, into: Any, count: int) -> i
 
 @njit(nogil=True)
 def search_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
-    """Whether the attacker, who is to move, wins by fours and open threes: WIN, FAIL, or UNDECIDED after so many nodes.
+    """Whether the attacker, to move, wins by fours and open threes: WIN, FAIL, or UNDECIDED after `nodes` nodes.
 
-    Vct-number search: at each level it goes down where the least is left to prove, until another branch has less.
-    After a WIN, the first of `line` is a move that wins.
+    Proof-number search, depth first (df-pn): each level follows the child with the least left to prove until another
+    child has less. After a WIN, line[0] is a winning move.
     """
     level = p.state[LEVEL]
     while True:
@@ -209,7 +209,7 @@ def search_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
             if p.key[slot] == child:
                 proof, disproof = np.int64(p.numbers[2 * slot]), np.int64(p.numbers[2 * slot + 1])
             mine, theirs = (proof, disproof) if is_attack else (disproof, proof)
-            if mine == INFINITE:  # settled, and no good: another may have its slot
+            if mine == INFINITE:  # refuted: drop the move
                 p.frame[4 * level + 1] -= 1
                 p.moves[i] = p.moves[p.frame[4 * level + 1]]
                 continue
@@ -239,7 +239,7 @@ def search_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
         if nodes <= 0:
             p.state[LEVEL] = level
             return UNDECIDED
-        next_mine = min(limit_mine, second + 1 + second // 4)  # a little more, not to come and go all the time
+        next_mine = min(limit_mine, second + 1 + second // 4)  # a margin, against frequent switching
         next_theirs = min(INFINITE, limit_theirs - total + chosen_other)
         p.line[level] = p.moves[at]
         play(v, np.int64(p.moves[at]), mover)
@@ -259,7 +259,7 @@ def _remember(p: VctView, key: int, proof: int, disproof: int) -> None:
 
 @njit(inline="always")
 def _attacks(v: View, p: VctView, attacker: int, start: int) -> tuple[int, int]:
-    """What can be said of a position where the attacker is to move, and the end of the threats to try."""
+    """Status of a position with the attacker to move, and the end of the list of threats to try."""
     defender = 3 - attacker
     if count_of(v, attacker, MAKES_FIVE):
         p.moves[start] = first_of(v, attacker, MAKES_FIVE)
@@ -281,7 +281,7 @@ def _attacks(v: View, p: VctView, attacker: int, start: int) -> tuple[int, int]:
 
 @njit(inline="always")
 def _answers(v: View, p: VctView, attacker: int, start: int) -> tuple[int, int]:
-    """What can be said of a position where the defender is to move, and the end of the answers to try."""
+    """Status of a position with the defender to move, and the end of the list of replies to try."""
     if count_of(v, 3 - attacker, MAKES_FIVE):
         return FAIL, start
     fives = count_of(v, attacker, MAKES_FIVE)
@@ -298,7 +298,7 @@ def _answers(v: View, p: VctView, attacker: int, start: int) -> tuple[int, int]:
 
 @njit(inline="always")
 def leave_vct(v: View, p: VctView) -> None:
-    """Take back what a proof has put on the board."""
+    """Undo the moves that a VCT search has played on the board."""
     for i in range(p.state[LEVEL] - 1, -1, -1):
         undo(v, np.int64(p.line[i]))
     p.state[LEVEL] = 0
@@ -306,7 +306,7 @@ def leave_vct(v: View, p: VctView) -> None:
 
 @njit(inline="always")
 def finds_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
-    """As `search_vct`, from the beginning, and the board is as before."""
+    """Like `search_vct`, but always a new search, and the board is unchanged afterwards."""
     begin(p)
     found = search_vct(v, p, attacker, nodes)
     leave_vct(v, p)
@@ -315,7 +315,7 @@ def finds_vct(v: View, p: VctView, attacker: int, nodes: int) -> int:
 
 @njit(cache=True, nogil=True)
 def continue_vct(board: Board, vct: Vct, attacker: int, nodes: int, is_new: bool) -> tuple[int, int, int]:
-    """A slice of `search_vct`: what it found, the move that wins, the nodes it took. The board is the prover's."""
+    """A slice of `search_vct`: the result, the winning move, the nodes. The board must be the one of this search."""
     v, p = view(board), vct_view(vct)
     if is_new:
         begin(p)

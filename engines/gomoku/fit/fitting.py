@@ -42,7 +42,7 @@ from plyd.engines.gomoku.fit.records import PatternGame, read_records
 from plyd.engines.gomoku.rules import point_of
 
 MOST_POINTS = 400
-MOST_NEAR = 160  # of which the move made is one
+MOST_NEAR = 160  # including the move that was played
 VCF_NODES = 64
 STEPS, BATCH, RATE = 600, 256, 0.03
 OWN_DECAY, OWN_MOVE_DECAY = 3e-3, 1e-4  # L2 of a combination's own term
@@ -68,7 +68,7 @@ def _is_quiet(board: Board, me: int) -> bool:
 
 @njit
 def _has_vcf(board: Board, vcf: Vcf, me: int) -> bool:
-    """Whether fours alone win, which a search finds at its leaves."""
+    """Whether there is a VCF, which a search finds at its leaves."""
     return finds_vcf(view(board), vcf_view(vcf), me, VCF_NODES) == WIN
 
 

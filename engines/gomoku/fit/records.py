@@ -17,7 +17,7 @@ from plyd.engines.gomoku.rules import LARGEST, SMALLEST, Rule
 
 @dataclass(frozen=True, slots=True)
 class PatternGame:
-    """One game, as a line of the file has it."""
+    """One game: a line of the file."""
 
     size: int
     variant: Rule
@@ -26,12 +26,12 @@ class PatternGame:
     result: int
 
     def text(self) -> str:
-        """The game's line."""
+        """The game as a line of the file."""
         return json.dumps({**asdict(self), "moves": " ".join(self.moves)})
 
 
 def read_records(path: Path) -> Iterator[PatternGame]:
-    """The games of a file, without a last line that is cut off."""
+    """The games of a file, ignoring an incomplete last line."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith("\n"):

@@ -1,8 +1,8 @@
-"""The network at play: ONNX Runtime on one core, a batch of planes in, logits and values out. No torch here.
+"""Network inference: ONNX Runtime on one core, a batch of planes in, logits and values out. No torch here.
 
-Positions a second on one core of an EPYC with AVX2, boards of 15x15, at batches of 1 / 4 / 16: 3 blocks of 32 channels
-2,660 / 2,960 / 3,120; 4 of 32 2,070 / 2,390 / 2,360; 4 of 48 980 / 940 / 1,010. A batch gains little, so batches are
-small, and the threads of a search call one session side by side.
+Positions per second on one core of an EPYC with AVX2, 15x15 boards, at batches of 1 / 4 / 16: 3 blocks of 32 channels
+2,660 / 2,960 / 3,120; 4 of 32 2,070 / 2,390 / 2,360; 4 of 48 980 / 940 / 1,010. Larger batches gain little, so batches
+are small, and the threads of a search share one session and call it concurrently.
 """
 
 from importlib import resources
@@ -22,22 +22,22 @@ KIND = "policy-value"
 
 
 def shipped_network() -> Path:
-    """The file of the network that ships; it serves both rules."""
+    """The file of the network that ships; used for every rule set."""
     return Path(str(resources.files("plyd.models"))) / "weights" / "gomoku-freestyle.plyd"
 
 
 class Evaluates(Protocol):
-    """Whatever answers for a network."""
+    """A network, or a stand-in for one."""
 
     def __call__(self, planes: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Planes [B, PLANES, S, S] to logits [B, S * S] and values [B], -1 lost to 1 won for who is to move."""
+        """Planes [B, PLANES, S, S] to logits [B, S * S] and values [B], -1 (loss) to 1 (win) for the side to move."""
 
 
 class Evaluator:
-    """A network's session. Several threads may call it at once."""
+    """A network's ONNX Runtime session. Several threads may call it at once."""
 
     def __init__(self, model: bytes) -> None:
-        import onnxruntime  # takes a while, and only who plays with a network needs it
+        import onnxruntime  # slow to import, and needed only to play with a network
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -46,7 +46,7 @@ class Evaluator:
             self._session: Any = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
             (taken,) = self._session.get_inputs()
             given = {output.name for output in self._session.get_outputs()}
-        except Exception as error:  # ONNX Runtime raises its own, which have no common base
+        except Exception as error:  # ONNX Runtime's exceptions have no common base class
             raise BadModel(f"ONNX Runtime cannot use the network: {str(error).partition(chr(10))[0]}") from None
         if taken.name != "planes" or list(taken.shape)[1:2] != [PLANES] or not {"policy", "value"} <= given:
             raise BadModel(f"the network takes {taken.name} {taken.shape}; expected planes [n, {PLANES}, size, size]")
@@ -58,7 +58,7 @@ class Evaluator:
 
 
 def load_network(path: Path) -> tuple[Evaluator, Model]:
-    """The network of a file, and what a card says of it."""
+    """The network of a file, and its entry for the card."""
     try:
         header, arrays, sha256 = read_file(path)
     except BadWeights as error:

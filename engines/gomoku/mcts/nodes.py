@@ -1,10 +1,10 @@
-"""The nodes of an MCTS: what is kept of a position, how values and what is certain go up, which child is best.
+"""The nodes of the MCTS tree: their fields, backpropagation of values and proofs, and the order of children.
 
-A node is a position; its children lie side by side, the likeliest first. Sums are for who made the move into a node, so
-that a parent reads them as they are; a status is for who is to move at it:
+A node is a position; its children are contiguous, highest prior first. Sums are for the side that moved to the node, so
+that a parent reads them without a change of sign; a status is for the side to move at the node:
 
-    total / visits    what the move is worth to who made it, from -1 (lost) to 1 (won); 0 is a draw
-    status LOSS       who is to move is lost: so the move into the node wins
+    total / visits    value of the move for the side that played it, from -1 (loss) to 1 (win); 0 is a draw
+    status LOSS       the side to move loses, so the move to the node wins
 """
 
 from typing import Any
@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 from plyd.engines.core.kernel_cache import njit
 
 OPEN, WIN, LOSS, DRAW, FAIL = range(5)
-IS_EXPANDED, IS_WHOLE = 1, 2  # flags: has children; and has all that matter
+IS_EXPANDED, IS_WHOLE = 1, 2  # flags: has children; has all children that matter
 NO_CHILD = -1
 MOST_MOVES = 400
-UNKNOWN_PLIES = 99  # of a win that was proven, but not played out
-ROOT, USED, SIMULATIONS, DEEPEST = range(4)  # items of a tree's state
+UNKNOWN_PLIES = 99  # plies of a proven win of unknown length
+ROOT, USED, SIMULATIONS, DEEPEST = range(4)  # indices in a tree's state
 NODE = np.dtype(
     [
         ("total", np.float64),
         ("prior", np.float32),
         ("visits", np.int32),
         ("virtual_loss", np.int32),
-        ("first", np.int32),  # of its children
+        ("first", np.int32),  # index of its first child
         ("count", np.int16),
-        ("point", np.int16),  # where the stone went that made this position
-        ("reply", np.int16),  # a point that wins, if known without children
-        ("plies", np.int16),  # until the end, if decided
+        ("point", np.int16),  # point of the move that led to this position
+        ("reply", np.int16),  # a winning move, if known without children
+        ("plies", np.int16),  # plies to the end, if decided
         ("status", np.uint8),
         ("flags", np.uint8),
         ("padding", np.uint16),
@@ -40,7 +40,7 @@ NODE = np.dtype(
 
 
 def plant(nodes: Any, state: NDArray[np.int64]) -> None:
-    """Begin with nothing but a root."""
+    """Reset the tree to a root alone."""
     nodes[0] = np.zeros(1, NODE)[0]
     nodes[0]["first"] = NO_CHILD
     state[:] = (0, 1, 0, 0)
@@ -48,13 +48,13 @@ def plant(nodes: Any, state: NDArray[np.int64]) -> None:
 
 @njit(inline="always")
 def value_of(status: int) -> float:
-    """What a decided position is worth to who is to move."""
+    """Value of a decided position for the side to move."""
     return 1.0 if status == WIN else -1.0 if status == LOSS else 0.0
 
 
 @njit(inline="always")
 def propagate_proof(nodes: Any, index: int, child: int) -> None:
-    """Carry what is certain of a child up to its parent."""
+    """Propagate a child's proven result to its parent."""
     if nodes[index].status != OPEN:
         return
     if nodes[child].status == LOSS:
@@ -88,7 +88,7 @@ def backpropagate(nodes: Any, path: Any, depth: int, value: float, waited: int) 
 
 @njit(nogil=True)
 def add_child(nodes: Any, state: Any, point: int, prior: float) -> None:
-    """Append a child to those that the last node with children has."""
+    """Append a child to the node that was expanded last."""
     child = nodes[state[USED]]
     child.total, child.prior, child.visits, child.virtual_loss = 0.0, prior, 0, 0
     child.first, child.count, child.point, child.reply = NO_CHILD, 0, point, 0
@@ -98,7 +98,7 @@ def add_child(nodes: Any, state: Any, point: int, prior: float) -> None:
 
 @njit(cache=True, nogil=True)
 def transplant(nodes: Any, state: Any, root: int, target: Any) -> None:
-    """Copy what grows from a node to another array, where that node is the root."""
+    """Copy the subtree of a node to another array, with that node as the root."""
     target[0] = nodes[root]
     used, at = 1, 0
     while at < used:
@@ -113,13 +113,13 @@ def transplant(nodes: Any, state: Any, root: int, target: Any) -> None:
 
 
 def order(children: Any) -> Any:
-    """Children, the best first: sure wins by the shortest way, then by visits, then losses by the longest way.
+    """Children, best first: proven wins (shortest first), then by visits, then proven losses (longest first).
 
-    A draw is better than what is most visited if that is worth less.
+    A proven draw comes before the open children, unless the most visited of them has a value above a draw.
     """
     status, visits = children["status"], children["visits"].astype(np.int64)
     plies = children["plies"].astype(np.int64)
-    rank = np.where(status == LOSS, 2_000_000_000 - plies, visits)  # who is to move there is lost
+    rank = np.where(status == LOSS, 2_000_000_000 - plies, visits)  # the opponent, to move there, has lost
     rank = np.where(status == WIN, plies - 1_000_000, rank)
     if np.any(status == DRAW):
         most = children[np.argmax(np.where(status == OPEN, visits, -1))]

@@ -1,13 +1,13 @@
-"""What the network sees of a board: sixteen planes of zeros and ones, for the side to move.
+"""The network's input: sixteen planes of zeros and ones, from the point of view of the side to move.
 
     0  own stones              4..9    what an own stone would make on each empty point
-    1  the opponent's stones   10..15  what an opponent's would
-    2  points of the board             (five, a sure win next, a four, an open three, a two, two of the last two)
+    1  the opponent's stones   10..15  what an opponent's stone would make
+    2  points of the board             (five, a win next move, a four, an open three, a two, two of the last two)
     3  ones if the first player is to move
 
-The threats are those of `patterns`, so a small network need not find lines by itself. Blocked points are off the board,
-and so is what renju forbids to the side to move.
-The square's eight images: image 1 mirrors columns, 2 mirrors rows, 4 swaps rows and columns, after the mirrors.
+The threats are those of `patterns`, so a small network need not learn to find lines. Blocked points count as off the
+board, and so do points that renju forbids to the side to move.
+The eight symmetries of the square: bit 1 mirrors columns, bit 2 mirrors rows, bit 4 then swaps rows and columns.
 """
 
 from typing import Any
@@ -32,10 +32,10 @@ from plyd.engines.gomoku.board.patterns import (
     WINS_NEXT,
 )
 
-VERSION = 1  # of what the planes mean; a network is for one version
+VERSION = 1  # version of the planes; a network works with one version
 PLANES = 16
 IMAGES = 8
-THREATS = 6  # planes of what a stone would make, for each side
+THREATS = 6  # threat planes of each side
 FIVE, SURE, FOUR, THREE, TWO, DOUBLE = (1 << i for i in range(THREATS))
 
 
@@ -53,7 +53,7 @@ BITS = _bits_by_kind()
 
 @njit(inline="always")
 def image_of(cell: int, size: int, image: int) -> int:
-    """Where a cell, row * size + column, goes in one of the square's eight images."""
+    """The cell that a cell, row * size + column, is mapped to by one of the eight symmetries."""
     row, column = cell // size, cell % size
     if image & 1:
         column = size - 1 - column
@@ -72,7 +72,7 @@ def point_of_cell(cell: int, size: int) -> int:
 
 @njit(nogil=True)
 def fill_planes(v: View, mover: int, is_first: bool, size: int, out: Any) -> None:
-    """Write what `mover` sees to `out`, [PLANES, size, size]."""
+    """Write the planes for `mover` to `out`, [PLANES, size, size]."""
     for row in range(size):
         for column in range(size):
             point = (row + MARGIN) * STRIDE + column + MARGIN
@@ -93,9 +93,9 @@ def fill_planes(v: View, mover: int, is_first: bool, size: int, out: Any) -> Non
 def planes_of_games(
     board: Board, size: int, moves: NDArray[np.int16], plies: NDArray[np.int32], images: NDArray[np.uint8], out: Any
 ) -> None:
-    """Planes of positions by the moves that led to them: row i of `moves` has cells, of which plies[i] are played.
+    """Planes of positions given by their moves: row i of `moves` has cells, of which the first plies[i] are played.
 
-    `board` is empty, and is again when this comes back; each position is shown in one of its images.
+    `board` must be empty, and is empty again afterwards; each position is shown in one of its symmetries.
     """
     v = view(board)
     for i in range(len(plies)):

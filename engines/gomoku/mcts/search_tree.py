@@ -1,4 +1,4 @@
-"""A tree that grows by asking the network: kept from move to move, walked by one thread or by several."""
+"""The MCTS tree: grown with the network's evaluations, kept from move to move, searched by one or more threads."""
 
 import threading
 import time
@@ -39,29 +39,29 @@ from plyd.engines.gomoku.rules import Rule
 
 C_PUCT, DOUBT, WIDTH = 1.2, 0.25, 24  # see MctsParams
 VCF_NODES, VCT_NODES = 60, 40
-BATCH = 4  # leaves for the network at a time
-ROOM = 2 * BATCH * 400  # nodes that a batch may need
-MIDDLE = 2  # steps from it, for the first stone
-SEEK_NODES = 1000  # between two looks at the clock
-BLOCKED_SECONDS = 0.0002  # to wait where another thread has all there is to do
+BATCH = 4  # leaves per network call
+ROOM = 2 * BATCH * 400  # upper bound of the nodes that a batch adds
+MIDDLE = 2  # the first stone is at most this many steps from the centre
+SEEK_NODES = 1000  # between polls of the clock
+BLOCKED_SECONDS = 0.0002  # wait if all leaves are pending in other threads
 Cells = NDArray[np.uint8]
 
 
 def params_of(c_puct: float = C_PUCT, width: int = WIDTH) -> MctsParams:
-    """What guides the simulations."""
+    """Parameters of the simulations."""
     return MctsParams(np.float64(c_puct), np.float64(DOUBT), np.int64(width), np.int64(VCF_NODES), np.int64(VCT_NODES))
 
 
 @dataclass(slots=True)
 class SearchThread:
-    """What one thread needs to search the tree."""
+    """One thread's workspace for searching the tree."""
 
     workspace: PositionWorkspace
     batch: LeafBatch
 
 
 class SearchTree:
-    """A tree of positions, from the one at hand on."""
+    """A tree of positions, rooted at the current one."""
 
     def __init__(
         self,
@@ -78,22 +78,22 @@ class SearchTree:
             SearchThread(PositionWorkspace(empty_board(size, rule), vcf_for(), vct_for()), leaf_batch_for(size, BATCH))
             for _ in range(threads)
         ]
-        self.nodes: Any = np.zeros(most_nodes, NODE)  # reserved; the system gives memory as nodes are used
+        self.nodes: Any = np.zeros(most_nodes, NODE)  # address space; the system commits memory as nodes are used
         self.state = np.zeros(4, np.int64)
         self.cells: Cells = np.zeros((size, size), np.uint8)
         self.mover = X
         self._lock = threading.Lock()
-        self.is_sought = False  # whether a win by force was sought at the root
+        self.is_sought = False  # whether a forced win was searched for at the root
         plant(self.nodes, self.state)
 
     def begin(self, cells: Cells, mover: int) -> None:
-        """Take a position as the root, with all that is known of it if it grew from the last one."""
+        """Make a position the root, and keep its subtree if it is in the tree."""
         line = self._moves_to(cells, mover)
         if line == []:
             return
         if line is None:
             for thread in self.threads:
-                if not np.array_equal(cells == WALL, self.cells == WALL):  # what it knows is of another board
+                if not np.array_equal(cells == WALL, self.cells == WALL):  # other blocked points: clear VCF and VCT
                     thread.workspace.vcf.failed.fill(0)
                     thread.workspace.vct.key.fill(0)
             plant(self.nodes, self.state)
@@ -104,7 +104,7 @@ class SearchTree:
         self._show()
 
     def play(self, cell: int) -> None:
-        """Go on to the position after a move."""
+        """Advance the root by a move."""
         self._follow(cell)
         self.cells = self.cells.copy()
         self.cells.reshape(-1)[cell] = self.mover
@@ -112,7 +112,7 @@ class SearchTree:
         self._show()
 
     def simulate_batch(self, want: int, most: int, number: int = 0) -> int:
-        """The number of simulations of one batch of up to `want` leaves: select, ask the network, backpropagate."""
+        """Runs one batch of up to `want` leaves (select, evaluate, backpropagate); returns the simulations made."""
         thread = self.threads[number]
         start = np.array([self.mover, X, most], np.int64)
         with self._lock:
@@ -130,7 +130,7 @@ class SearchTree:
         return simulations
 
     def seek_win(self, nodes: int, deadline_ns: int, *, by_threes: bool) -> None:
-        """Look for a win by continuous fours, or by open threes too, at the root, with so many nodes at most."""
+        """Search for a VCF, or with `by_threes` a VCT, at the root, with at most `nodes` nodes."""
         board, vcf, vct = self.threads[0].workspace
         root, is_new = self.root, True
         while nodes > 0 and time.monotonic_ns() < deadline_ns and root["status"] == OPEN:
@@ -146,17 +146,17 @@ class SearchTree:
                 self.root["plies"] = UNKNOWN_PLIES if by_threes else vcf.state[PLIES]
                 self.root["status"] = WIN
             nodes, is_new = nodes - slice_nodes, False
-        self._show()  # a search that ran out of nodes leaves its moves on the board
+        self._show()  # an unfinished search leaves its moves on the board
 
     def simulate(self, simulations: int) -> None:
-        """So many simulations by this thread, or fewer if the result is certain before."""
+        """Run `simulations` simulations in this thread; fewer if the result is proven first."""
         done = 0
         while done < simulations and self.root["status"] == OPEN:
             self.make_room(ROOM)
             done += self.simulate_batch(BATCH if self.root["visits"] > 2 * BATCH else 1, simulations - done)
 
     def keep_to_middle(self) -> None:
-        """Of the root's moves keep only those near the middle, with all of the odds."""
+        """Keep only the root's moves near the centre, and renormalise their priors."""
         root, children = self.root, self.children_of(self.root)
         cells = np.array([self.cell_of(int(point)) for point in children["point"]])
         steps = np.abs(np.stack(np.divmod(cells, self.size)) - (self.size - 1) / 2).max(axis=0)
@@ -168,7 +168,7 @@ class SearchTree:
 
     @property
     def root(self) -> Any:
-        """The record of the position at hand."""
+        """The root's record."""
         return self.nodes[self.state[ROOT]]
 
     def children_of(self, node: Any) -> Any:
@@ -180,28 +180,28 @@ class SearchTree:
         return (point // STRIDE - MARGIN) * self.size + point % STRIDE - MARGIN
 
     def best(self) -> int:
-        """The cell to play: a sure win, else the most walked that does not lose, else what loses last."""
+        """The cell to play: a proven win, else the most visited move not proven to lose, else the longest loss."""
         root = self.root
         if root["status"] == WIN or not root["count"]:
             return self.cell_of(int(root["reply"]))
         return self.cell_of(int(order(self.children_of(root))[0]["point"]))
 
     def visits(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Cells and how much each was walked, as a policy to learn from: a sure win is all there is to it."""
+        """Cells and their visits, as a policy target; a proven win gets all visits."""
         root = self.root
         if root["status"] == WIN or not root["count"]:
             return np.array([self.cell_of(int(root["reply"]))]), np.array([1])
         children = self.children_of(root)
         tried_once = int(children["visits"].max(initial=0)) > 1
-        children = children[children["visits"] > tried_once]  # a single visit says nothing but that there was chance
+        children = children[children["visits"] > tried_once]  # a single visit may be due to noise alone
         if np.any(children["status"] != WIN):
-            children = children[children["status"] != WIN]  # what is known to lose was only tried
+            children = children[children["status"] != WIN]  # drop moves that are proven to lose
         if not len(children):
             return np.array([self.best()]), np.array([1])
         return np.array([self.cell_of(int(point)) for point in children["point"]]), children["visits"].astype(np.int64)
 
     def add_noise(self, chance: np.random.Generator, share: float, alpha: float) -> None:
-        """Mix chance into the root's priors, so that self-play tries what the network would not."""
+        """Mix Dirichlet noise into the root's priors, for exploration in self-play."""
         children = self.children_of(self.root)
         if len(children):
             noise = chance.dirichlet(np.full(len(children), alpha))
@@ -209,7 +209,7 @@ class SearchTree:
             children[:] = children[np.argsort(-children["prior"], kind="stable")]
 
     def _moves_to(self, cells: Cells, mover: int) -> list[int] | None:
-        """The moves from the root to a position, if it is within the tree; None if not."""
+        """The moves (at most two) from the root to a position; None if it does not follow from the root."""
         old = self.cells
         if cells.shape != old.shape or np.any((old != NOBODY) & (old != cells)):
             return None
@@ -222,7 +222,7 @@ class SearchTree:
         return [int(cell) for pair in zip(mine, [*theirs, -1], strict=False) for cell in pair if cell >= 0]
 
     def _follow(self, cell: int) -> None:
-        """Make a child the root; without one, a new root."""
+        """Make the child at a cell the root; if there is none, start a new tree."""
         root = self.root
         for i in range(root["first"], root["first"] + root["count"]):
             if self.cell_of(int(self.nodes[i]["point"])) == cell:
@@ -237,7 +237,7 @@ class SearchTree:
             count_anew(thread.workspace.board)
 
     def make_room(self, needed: int) -> None:
-        """Where the array is full, keep only what grows from the root. No thread may be at work on the tree."""
+        """If the array is almost full, keep only the root's subtree. No thread may be using the tree."""
         if self.state[USED] + needed < len(self.nodes) or self.state[ROOT] == 0:
             return
         fresh = np.zeros(len(self.nodes), NODE)

@@ -1,4 +1,4 @@
-"""The search by MCTS: limits, clocks, threads and reports around a tree that the network leads."""
+"""The MCTS searcher: limits, clocks, threads and reports around the search tree."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -18,13 +18,13 @@ from plyd.engines.gomoku.mcts.nodes import DRAW, LOSS, NODE, OPEN, WIN, order
 from plyd.engines.gomoku.mcts.search_tree import BATCH, Cells, SearchTree, params_of
 from plyd.engines.gomoku.rules import BLOCKED, EMPTY, SIDES, GomokuRules, Position, move_at
 
-ROUND_NS = 50_000_000  # that threads simulate before they meet
-ROUND_NODES = 1 << 15  # room for a round's new nodes
-LEAF_NS = 600_000  # what a leaf takes, before it is measured
-FOUR_NODES, THREE_NODES = 20_000, 5_000  # of the search for a win by force at the root
-SEEK_SHARE = 0.1  # of the time, for that
+ROUND_NS = 50_000_000  # threads simulate this long between synchronisations
+ROUND_NODES = 1 << 15  # nodes reserved for a round
+LEAF_NS = 600_000  # estimated time per leaf, before it is measured
+FOUR_NODES, THREE_NODES = 20_000, 5_000  # for the search for a forced win at the root
+SEEK_SHARE = 0.1  # share of the time for that search
 LONGEST_LINE = 40
-EXACT_PLIES = 4  # a win or loss this near is told with its length; of a longer one another way may be shorter
+EXACT_PLIES = 4  # a win or loss this near is reported with its length; a longer one may have a shorter way
 STONES = {EMPTY: NOBODY, "x": X, "o": O, BLOCKED: WALL}
 RESULTS = {WIN: Result.WIN, LOSS: Result.LOSS, DRAW: Result.DRAW}
 OPPOSITE = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
@@ -58,7 +58,7 @@ class MctsSearcher:
         self._tree.make_room(len(self._tree.nodes))
 
     def tree_at(self, position: Position) -> SearchTree:
-        """The tree, with the position as its root."""
+        """The tree, rooted at the position."""
         if self._tree is None or self._tree.size != position.size:
             self._tree = SearchTree(
                 self.evaluate,
@@ -87,27 +87,27 @@ class MctsRun(SearchRun):
             self._tree.seek_win(FOUR_NODES, seek_end, by_threes=False)
             self._tree.seek_win(THREE_NODES, seek_end, by_threes=True)
         if self._tree.root["status"] == OPEN and not self._tree.root["count"]:
-            self._tree.simulate(1)  # whatever comes, there is a move to play
-            if not self._tree.cells.any():  # nothing to go by: the network likes one place about as much as another
+            self._tree.simulate(1)  # so that there is always a move to play
+            if not self._tree.cells.any():  # empty board: the network has little preference
                 self._tree.keep_to_middle()
 
     @property
     def is_finished(self) -> bool:
-        """Whether the result is certain."""
+        """Whether the result is proven."""
         return bool(self._tree.root["status"] != OPEN)
 
     @property
     def nodes(self) -> int:
-        """Simulations through the root, those of earlier searches included."""
+        """Simulations through the root, including those of earlier searches."""
         return int(self._tree.root["visits"])
 
     @property
     def step_ns(self) -> int:
-        """What a leaf takes."""
+        """Nanoseconds per leaf."""
         return self._leaf_ns
 
     def is_deep_enough(self, depth: int) -> bool:
-        """Whether the line of play is that long."""
+        """Whether the principal variation has this length."""
         return len(self._lines(1)[0].moves) >= depth
 
     def step(self) -> None:
@@ -123,9 +123,9 @@ class MctsRun(SearchRun):
             job.result()
 
     def _simulate(self, thread: int, end: int) -> None:
-        """Walk until a time, or another reason to stop; smaller batches towards the end."""
+        """Simulate until `end` or another reason to stop, with smaller batches near the end."""
         tree, most = self._tree, self.max_nodes
-        is_first = thread == 0  # each round makes one simulation at least
+        is_first = thread == 0  # each round makes at least one simulation
         while not self.stop.is_set() and tree.root["status"] == OPEN:
             began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["virtual_loss"])
             want = min((self.deadline_ns - began) // (2 * self._leaf_ns), BATCH, 1 + visits // (2 * BATCH))
@@ -138,7 +138,7 @@ class MctsRun(SearchRun):
                 self._leaf_ns = max(self._leaf_ns - self._leaf_ns // 8, min(took, 4 * LEAF_NS))
 
     def report(self, reason: StopReason | None) -> Report:
-        """What is known by now."""
+        """The result so far."""
         lines = self._lines(self.limits.max_lines)
         return Report(
             score=lines[0].score,
@@ -151,11 +151,11 @@ class MctsRun(SearchRun):
         )
 
     def _lines(self, most: int) -> tuple[Line, ...]:
-        """Lines for the best moves, so many at most, the best first."""
+        """Lines of the best moves, at most `most`, best first."""
         tree, root = self._tree, self._tree.root
         side = SIDES[self._position.mover]
         lines = []
-        if root["status"] == WIN or not root["count"]:  # known without a simulation
+        if root["status"] == WIN or not root["count"]:  # decided without a simulation
             score = Score(side, proven(RESULTS[int(root["status"])], int(root["plies"])), exact=True)
             lines.append(Line((self._text(int(root["reply"])),), score, visits=int(root["visits"])))
         for child in order(tree.children_of(root))[: most if not lines else most - 1]:
@@ -170,7 +170,7 @@ class MctsRun(SearchRun):
         return tuple(lines)
 
     def _value(self, child: Any) -> WinProbability | Proven:
-        """What the move to a child is worth."""
+        """The value of the move to a child."""
         if child["status"] != OPEN:
             return proven(RESULTS[OPPOSITE[int(child["status"])]], int(child["plies"]) + 1)
         value = (
@@ -181,7 +181,7 @@ class MctsRun(SearchRun):
         return WinProbability(min(1.0, max(0.0, 0.5 + 0.5 * float(value))))
 
     def _follow(self, node: Any) -> list[str]:
-        """How play goes on from a node."""
+        """The principal variation from a node."""
         moves: list[str] = []
         while len(moves) < LONGEST_LINE:
             if node["status"] == WIN:
@@ -204,10 +204,10 @@ class MctsRun(SearchRun):
 
 
 def proven(result: Result, plies: int) -> Proven:
-    """A result that is certain, with its length if that is the shortest."""
+    """A proven result; its plies are given if they are exact."""
     return Proven(result, plies if plies <= EXACT_PLIES else None)
 
 
 def cells_of(position: Position) -> Cells:
-    """The points of a position as a board has them."""
+    """The points of a position in the board's encoding."""
     return np.array([[STONES[cell] for cell in row] for row in position.rows], np.uint8)

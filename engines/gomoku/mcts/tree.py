@@ -1,11 +1,11 @@
-"""The tree of an MCTS led by a network (PUCT), in numba: select leaves, evaluate them, backpropagate.
+"""MCTS guided by a network (PUCT), in numba: select leaves, evaluate them, backpropagate.
 
-Several leaves go to the network at a time. A simulation that waits for its leaf counts as lost until
-then (`virtual_loss`), which sends the next one elsewhere. Proven results are propagated up and never searched again.
+The network evaluates several leaves at a time. A simulation that waits for its leaf counts as lost until then
+(`virtual_loss`), which steers the next one elsewhere. Proven results are propagated and never searched again.
 
-A leaf is looked at before the network is asked: fives at hand, a five to stop, a win by fours or by threes. Where the
-opponent threatens to win next, only moves that may save have children, and they are all there are (IS_WHOLE). Elsewhere
-only the likeliest get one; once those are all decided, and none wins, the rest is added.
+A leaf is checked before the network is called: a five, an opponent's five to stop, a VCF or VCT. If the opponent
+threatens to win next, only possible defences become children, and these are complete (IS_WHOLE). Otherwise only the
+moves with the highest priors do; when all of those are decided and none wins, the rest is added.
 """
 
 from math import exp, log, sqrt
@@ -56,17 +56,17 @@ from plyd.engines.gomoku.mcts.planes import PLANES, fill_planes
 
 
 class MctsParams(NamedTuple):
-    """What guides the simulations."""
+    """Parameters of the simulations."""
 
-    c_puct: np.float64  # c of PUCT
-    fpu_reduction: np.float64  # how much less an untried move is thought to be worth, once all likely ones are tried
-    width: np.int64  # most children of a node that is not the root
-    vcf_nodes: np.int64  # of a leaf's search for a win by fours
-    vct_nodes: np.int64  # and by open threes too
+    c_puct: np.float64  # exploration constant of PUCT
+    fpu_reduction: np.float64  # an unvisited move's value is the node's less this times sqrt(visited prior)
+    width: np.int64  # maximum children of a node other than the root
+    vcf_nodes: np.int64  # of a leaf's VCF search
+    vct_nodes: np.int64  # of a leaf's VCT search
 
 
 class PositionWorkspace(NamedTuple):
-    """What one thread looks at positions with."""
+    """One thread's workspace for checking positions."""
 
     board: Board
     vcf: Vcf
@@ -74,18 +74,18 @@ class PositionWorkspace(NamedTuple):
 
 
 class LeafBatch(NamedTuple):
-    """One thread's batch: leaves that wait for the network, and how they were reached."""
+    """One thread's batch: leaves that wait for the network, and their paths."""
 
     planes: NDArray[np.uint8]  # (B, PLANES, size, size)
-    path: NDArray[np.int32]  # (B + 1, MOST_MOVES + 2): nodes from the root; the last row is for a simulation under way
+    path: NDArray[np.int32]  # (B + 1, MOST_MOVES + 2): nodes from the root; the last row is for the current simulation
     depth: NDArray[np.int32]  # (B + 1,): plies from the root
-    moves: NDArray[np.int32]  # (B, MOST_MOVES + 112): the only moves that matter
-    count: NDArray[np.int32]  # (B,): how many, 0 if all do
+    moves: NDArray[np.int32]  # (B, MOST_MOVES + 112): the moves that matter, if not all do
+    count: NDArray[np.int32]  # (B,): number of such moves, 0 if all moves matter
     marks: NDArray[np.int32]  # (POINTS,)
 
 
 def leaf_batch_for(size: int, batch: int) -> LeafBatch:
-    """Workspace for batches of so many leaves."""
+    """A batch of up to `batch` leaves."""
     return LeafBatch(
         np.zeros((batch, PLANES, size, size), np.uint8),
         np.zeros((batch + 1, MOST_MOVES + 2), np.int32),
@@ -98,7 +98,7 @@ def leaf_batch_for(size: int, batch: int) -> LeafBatch:
 
 @njit(inline="always")
 def choose(nodes: Any, index: int, params: MctsParams) -> int:
-    """The child to follow: the largest Q + c P sqrt(N) / (1 + n) of those not decided; NO_CHILD if all are."""
+    """The child to follow: the highest Q + c P sqrt(N) / (1 + n) among those not decided; NO_CHILD if all are."""
     node = nodes[index]
     visits = node.visits + node.virtual_loss
     c_puct = params.c_puct * (1.0 + 0.25 * log(1.0 + visits / 500.0))
@@ -113,7 +113,7 @@ def choose(nodes: Any, index: int, params: MctsParams) -> int:
             continue
         tried = child.visits + child.virtual_loss
         if tried == 0:
-            if is_untried:  # a likelier one was there
+            if is_untried:  # an unvisited child with a higher prior came first
                 continue
             is_untried = True
             score = own - params.fpu_reduction * sqrt(seen) + push * child.prior
@@ -129,7 +129,7 @@ def choose(nodes: Any, index: int, params: MctsParams) -> int:
 def look(
     v: View, c: VcfView, p: VctView, nodes: Any, index: int, mover: int, params: MctsParams, batch: LeafBatch, slot: int
 ) -> None:
-    """What can be said of a leaf without the network: its status, or the only moves that matter, in its slot."""
+    """Check a leaf without the network: sets its status, or writes the only moves that matter to its slot."""
     node = nodes[index]
     batch.count[slot] = 0
     if count_of(v, mover, MAKES_FIVE):
@@ -165,24 +165,24 @@ def look(
 def select_leaves(
     nodes: Any, state: Any, workspace: PositionWorkspace, params: MctsParams, batch: LeafBatch, start: Any, want: int
 ) -> int:
-    """Simulate until so many leaves wait for the network, or so many simulations were made; how many wait.
+    """Simulate until `want` leaves wait for the network, or the maximum of simulations; returns how many wait.
 
-    `start` has who is to move at the root, who moves first in the game, and how many simulations may be made at most.
+    `start` is: the side to move at the root, the side that moves first in the game, the maximum of simulations.
     """
     v, c, p = view(workspace.board), vcf_view(workspace.vcf), vct_view(workspace.vct)
     root, most = state[ROOT], state[SIMULATIONS] + start[2]
     size = batch.planes.shape[3]
-    waiting = np.int64(0)  # all numbers of one type: each other type would be compiled anew
+    waiting = np.int64(0)  # all integers have one type: each further type would compile another version
     while waiting < want and state[SIMULATIONS] < most and nodes[root].status == OPEN:
         path = batch.path[waiting]
         index, mover, depth = root, start[0], np.int64(0)
         path[0] = root
         is_blocked = False
-        # Step 1. Walk down to a position without children, or one that is decided.
+        # Step 1. Descend to a position without children, or a decided one.
         while nodes[index].status == OPEN:
             if nodes[index].flags & IS_EXPANDED:
                 child = choose(nodes, index, params)
-                if child == NO_CHILD:  # all it has are decided: ask for the others
+                if child == NO_CHILD:  # all children are decided: add the remaining moves
                     is_blocked = nodes[index].virtual_loss > 0
                     batch.count[waiting] = 0
                     break
@@ -193,7 +193,7 @@ def select_leaves(
             if nodes[index].virtual_loss > 0:  # another simulation waits for it
                 is_blocked = True
                 break
-            # Step 2. A new position: what is certain, and an only move, need no network.
+            # Step 2. A new position: proven results and single replies need no network.
             look(v, c, p, nodes, index, mover, params, batch, waiting)
             if nodes[index].status != OPEN:
                 break
@@ -203,7 +203,7 @@ def select_leaves(
                 add_child(nodes, state, batch.moves[waiting, 0], 1.0)
                 continue
             break
-        # Step 3. Carry up what is decided; have the network look at what is not.
+        # Step 3. Backpropagate a decided position; queue an undecided one for the network.
         is_decided = nodes[index].status != OPEN
         if is_decided:
             backpropagate(nodes, path, np.int64(depth), np.float64(value_of(nodes[index].status)), np.int64(0))
@@ -227,7 +227,7 @@ def select_leaves(
 def expand_leaves(
     nodes: Any, state: Any, params: MctsParams, batch: LeafBatch, logits: Any, values: Any, waiting: int
 ) -> None:
-    """Give the leaves that waited their children, and carry their values up."""
+    """Expand the leaves that waited, and backpropagate their values."""
     odds = np.empty(MOST_MOVES, np.float32)
     size = batch.planes.shape[3]
     for slot in range(waiting):
@@ -243,7 +243,7 @@ def expand_leaves(
 
 @njit(inline="always")
 def _rate(nodes: Any, index: int, batch: LeafBatch, slot: int, logits: Any, odds: Any, size: int) -> None:
-    """The odds of each cell that may get a child: the softmax of the logits; 0 for the others."""
+    """The prior of each cell that may become a child: the softmax of the logits; 0 for the others."""
     planes = batch.planes[slot]
     for cell in range(size * size):
         row, column = cell // size, cell % size
@@ -252,7 +252,7 @@ def _rate(nodes: Any, index: int, batch: LeafBatch, slot: int, logits: Any, odds
         odds[: size * size] = 0.0
         for i in range(batch.count[slot]):
             odds[_cell_of(batch.moves[slot, i], size)] = 1.0
-    for i in range(nodes[index].count):  # it has some already
+    for i in range(nodes[index].count):  # existing children
         odds[_cell_of(nodes[nodes[index].first + i].point, size)] = 0.0
     highest = np.float32(-1e9)
     for cell in range(size * size):
@@ -274,7 +274,7 @@ def _cell_of(point: int, size: int) -> int:
 
 @njit(inline="always")
 def _expand(nodes: Any, state: Any, index: int, odds: Any, size: int, width: int, is_forced: bool) -> None:
-    """Give a node children: those it has, and then the likeliest others, up to a width."""
+    """Add children to a node: first its existing ones, then those with the highest priors, up to `width`."""
     had, first = nodes[index].count, state[USED]
     for i in range(had):
         nodes[first + i] = nodes[nodes[index].first + i]

@@ -1,5 +1,5 @@
-"""NegaScout (principal variation search) over the patterned board.
+"""NegaScout (principal variation search) over the pattern board.
 
-searcher   iterative deepening, threads, and a VCT prover beside it; one search
-kernel     the search itself, on a stack in arrays
+searcher   iterative deepening, threads, and a VCT prover beside it
+kernel     the search itself, with its stack in arrays
 """

@@ -1,10 +1,10 @@
-"""NegaScout over the patterned board: a principal variation search that keeps its stack in arrays.
+"""NegaScout (principal variation search) over the pattern board, with its stack in arrays.
 
-A position costs one ply, except that the only answer to a four costs none. Whoever is threatened with an open four
-answers that, or makes a four; nothing else is looked at. At the last ply, and wherever there are fours to play, a
-VCF (board/vcf.py) has the last word.
+Each move costs one ply of depth, except the only reply to a four, which costs none. Against a threatened open four,
+only defences and own fours are searched. At the last ply, and wherever there are fours to play, a VCF search
+(board/vcf.py) is made.
 
-The stack is in arrays, so a search ends after so many nodes, or at its time, wherever it is, and goes on from there.
+Because the stack is in arrays, a search can pause at any node, when nodes or time run out, and resume there.
 """
 
 from typing import Any, NamedTuple
@@ -47,16 +47,16 @@ from plyd.engines.gomoku.board.vcf import ATTACKER, PLIES, WIN, Vcf, VcfView, fi
 from plyd.engines.gomoku.board.vct import list_answers
 
 MOST_PLIES, MOST_MOVES = 128, 400
-SURE = 30_000  # a win now; each ply until it takes one off
-DECIDED = 29_000  # beyond it, a result is certain
-DOUBT = 5_000  # less, where a loss is certain only if the moves left out lose too
-WON = 24_000  # beyond it, a result counts plies
+SURE = 30_000  # value of a win now; a win in n plies is n less
+DECIDED = 29_000  # a value beyond this is a proven result
+DOUBT = 5_000  # added to the value of a loss that is proven only for the moves that were searched
+WON = 24_000  # values beyond this count plies
 LARGEST_GUESS = 20_000
-ALPHA, BETA, FLOOR, BEST, BEST_MOVE, DEPTH, NEXT, END, LISTED, STAGE, CHILD_DEPTH, IS_FORCED = range(12)  # of a frame
+ALPHA, BETA, FLOOR, BEST, BEST_MOVE, DEPTH, NEXT, END, LISTED, STAGE, CHILD_DEPTH, IS_FORCED = range(12)  # in a frame
 FIELDS = 12
-FIRST, REDUCED, SCOUT, AGAIN = range(4)  # stages of a move: with the full window, with none and less depth, ...
+FIRST, REDUCED, SCOUT, AGAIN = range(4)  # stages of a move: full window, reduced null window, null window, full again
 ENTER, NEXT_MOVE, BACK = range(3)
-PLY, PHASE, VALUE, NODES, ROOT_MOVES, IS_WHOLE = range(6)  # of a room's state
+PLY, PHASE, VALUE, NODES, ROOT_MOVES, IS_WHOLE = range(6)  # indices in a workspace's state
 FINISHED, OUT_OF_NODES, OUT_OF_TIME = range(3)
 EXACT, AT_LEAST, AT_MOST = 1, 2, 3
 POLL = 255
@@ -66,7 +66,7 @@ ENTRY = np.dtype(
 
 
 class NegaScoutWorkspace(NamedTuple):
-    """What one thread of a search works in."""
+    """The workspace of one thread."""
 
     frame: NDArray[np.int32]  # by ply and field
     moves: NDArray[np.int32]  # by ply
@@ -74,12 +74,12 @@ class NegaScoutWorkspace(NamedTuple):
     history: NDArray[np.int32]  # by colour and point
     killers: NDArray[np.int32]  # by ply, two each
     marks: NDArray[np.int32]  # by point
-    barred: NDArray[np.uint8]  # by point: moves that the root does not try
+    barred: NDArray[np.uint8]  # by point: moves that are excluded at the root
     state: NDArray[np.int64]
 
 
 class NegaScoutView(NamedTuple):
-    """A room by address."""
+    """A workspace by address."""
 
     frame: Any
     moves: Any
@@ -100,11 +100,11 @@ class NegaScoutLimit(NamedTuple):
 
 
 class NegaScoutParams(NamedTuple):
-    """How a search chooses what to look at."""
+    """Parameters of the search."""
 
-    width: int  # moves of a position at the last ply, at most; two more for each ply before it
-    leaf_vcf_nodes: int  # nodes of a VCF at the last ply
-    vcf_nodes: int  # and before it
+    width: int  # maximum moves of a position at the last ply; two more for each ply before it
+    leaf_vcf_nodes: int  # of a VCF search at the last ply
+    vcf_nodes: int  # of a VCF search at earlier plies
 
 
 def workspace_for() -> NegaScoutWorkspace:
@@ -122,7 +122,7 @@ def workspace_for() -> NegaScoutWorkspace:
 
 
 def table_for(entries: int) -> NDArray[Any]:
-    """An empty table of positions; `entries` is a power of two."""
+    """An empty transposition table; `entries` is a power of two."""
     return np.zeros(entries, ENTRY)
 
 
@@ -141,7 +141,7 @@ def _workspace_view(space: NegaScoutWorkspace) -> NegaScoutView:
 
 
 def begin_search(space: NegaScoutWorkspace, depth: int, alpha: int, beta: int) -> None:
-    """Have the next call of `search_slice` search anew, so deep, within a window."""
+    """Make the next call of `search_slice` start a new search of this depth and window."""
     space.state[PLY] = 0
     space.state[PHASE] = ENTER
     space.state[ROOT_MOVES] = 0
@@ -161,7 +161,7 @@ def search_slice(
     colour: int,
     limit: NegaScoutLimit,
 ) -> int:
-    """Search on until the search is finished, or a limit binds. `state[VALUE]` is the value for who is to move."""
+    """Search until finished or a limit is reached. `state[VALUE]` is the value for the side to move."""
     v, c, r = view(board), vcf_view(vcf), _workspace_view(space)
     mask = np.uint64(table.size - 1)
     ply, phase, value, nodes = r.state[PLY], r.state[PHASE], r.state[VALUE], r.state[NODES]
@@ -205,7 +205,7 @@ def search_slice(
             phase = ENTER
             continue
         value = _come_back(v, r, me, ply, -value)
-        if value == 1:  # again, and deeper
+        if value == 1:  # search again, deeper or with a wider window
             ply += 1
             phase = ENTER
         else:
@@ -220,7 +220,7 @@ def search_slice(
 def _enter(
     v: View, c: VcfView, r: NegaScoutView, table: NDArray[Any], mask: int, params: NegaScoutParams, me: int, ply: int
 ) -> tuple[bool, int]:
-    """Look at a position for the first time: its value, if it is clear, else its moves."""
+    """Visit a position for the first time: set its value if it is clear, else list its moves."""
     f, you = ply * FIELDS, 3 - me
     depth = np.int64(r.frame[f + DEPTH])
     if count_of(v, me, MAKES_FIVE):
@@ -278,7 +278,7 @@ def _enter(
     r.frame[f + NEXT] = 0
     r.frame[f + IS_FORCED] = fives == 1 or threats > 0
     _list_moves(v, r, params, me, ply, fives, threats, known_move)
-    if r.frame[f + END] == 0:  # nothing stops an open four, or all that is left is forbidden
+    if r.frame[f + END] == 0:  # no defence against an open four, or all moves are forbidden
         return True, -(SURE - ply - 4 if threats else SURE - ply)
     return False, 0
 
@@ -292,7 +292,7 @@ def _guess(v: View, me: int) -> int:
 def _list_moves(
     v: View, r: NegaScoutView, params: NegaScoutParams, me: int, ply: int, fives: int, threats: int, known_move: int
 ) -> None:
-    """The moves to try, each with a score to order them by."""
+    """List the moves to try, each with a score for move ordering."""
     f, you, start = ply * FIELDS, 3 - me, ply * MOST_MOVES
     end = start
     if fives:
@@ -300,7 +300,7 @@ def _list_moves(
         end += 1
     elif threats:
         end = list_answers(v, you, r.marks, r.moves, end)
-        if end == start and ply == 0:  # lost, but a move has to be made
+        if end == start and ply == 0:  # lost, but the root needs a move
             r.moves[end] = any_legal(v, me, first_of(v, you, WINS_NEXT))
             end += 1
     else:
@@ -333,7 +333,7 @@ def _list_moves(
 
 @njit(inline="always")
 def _list_all(v: View, r: NegaScoutView, end: int) -> int:
-    """Every empty point, the middle alone if there is no stone yet."""
+    """Every empty point; only the centre if the board is empty."""
     size = np.int64(v.state[SIZE])
     middle = (MARGIN + size // 2) * STRIDE + MARGIN + size // 2
     if v.stone[middle] == NOBODY and np.int64(v.state[FREE]) == size * size and not r.barred[middle]:
@@ -349,7 +349,7 @@ def _list_all(v: View, r: NegaScoutView, end: int) -> int:
 
 @njit(inline="always")
 def _go_down(v: View, r: NegaScoutView, me: int, ply: int, done: int) -> None:
-    """Play the most promising of the moves that are left."""
+    """Play the remaining move with the highest score."""
     f, start = ply * FIELDS, ply * MOST_MOVES
     chosen = start + done
     for i in range(chosen + 1, start + r.frame[f + LISTED]):
@@ -385,7 +385,7 @@ def _go_down(v: View, r: NegaScoutView, me: int, ply: int, done: int) -> None:
 
 @njit(inline="always")
 def _come_back(v: View, r: NegaScoutView, me: int, ply: int, value: int) -> int:
-    """Take in what a move is worth: 1 if it has to be looked at again, with more depth or a wider window."""
+    """Process a move's value; returns 1 if the move must be searched again, deeper or with a wider window."""
     f, start = ply * FIELDS, ply * MOST_MOVES
     done = np.int64(r.frame[f + NEXT])
     move = np.int64(r.moves[start + done])
@@ -413,7 +413,7 @@ def _come_back(v: View, r: NegaScoutView, me: int, ply: int, value: int) -> int:
 
 @njit(inline="always")
 def _reward(r: NegaScoutView, me: int, ply: int, done: int) -> None:
-    """A move that refuted: it is tried early where it comes up again, those before it later."""
+    """Update killers and history after a beta cutoff: a bonus for the move, a malus for those tried before it."""
     start = ply * MOST_MOVES
     move = np.int64(r.moves[start + done])
     depth = max(1, np.int64(r.frame[ply * FIELDS + DEPTH]))
@@ -453,7 +453,7 @@ def _keep(table: NDArray[Any], mask: int, key: int, value: int, move: int, depth
 
 @njit(cache=True, nogil=True)
 def follow(board: Board, table: NDArray[Any], colour: int, move: int, most: int) -> NDArray[np.int32]:
-    """A line of play of so many moves at most: a move, then what the table thinks best. It stays on the board."""
+    """A line of at most `most` moves: a move, then the table's best moves. They stay on the board."""
     v = view(board)
     mask = np.uint64(table.size - 1)
     line = np.zeros(most, np.int32)

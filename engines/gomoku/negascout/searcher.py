@@ -1,4 +1,4 @@
-"""NegaScout as a searcher: deeper and deeper until a limit binds, on as many cores as there are to spare."""
+"""The NegaScout searcher: iterative deepening until a limit is reached, on all spare cores."""
 
 import math
 import time
@@ -45,15 +45,15 @@ from plyd.engines.gomoku.rules import SIDES, GomokuRules, Position, move_at
 WIDTH, LEAF_VCF_NODES, VCF_NODES = 5, 24, 100  # see NegaScoutParams
 DEEPEST = 60
 SLICE_NS, SLICE_NODES = 15_000_000, 4_000
-FEWEST_ENTRIES, ENTRIES_A_SECOND = 1 << 16, 1_500_000  # of the table
-ASPIRATION_WINDOW = 80  # about the last value, at first
-VCT_SLOTS = 1 << 18  # positions the threat prover remembers
-VCT_SLICE_NODES = 4_000  # of a turn of the threat prover
-VCT_SHARE = 0.15  # of the time or the nodes, at most
+FEWEST_ENTRIES, ENTRIES_A_SECOND = 1 << 16, 1_500_000  # of the transposition table
+ASPIRATION_WINDOW = 80  # initial half-width around the last value
+VCT_SLOTS = 1 << 18  # positions in the VCT prover's table
+VCT_SLICE_NODES = 4_000  # per turn of the VCT prover
+VCT_SHARE = 0.15  # the prover's maximum share of the time or nodes
 
 
 class Worker:
-    """What one thread of a search has for itself."""
+    """The workspace of one search thread."""
 
     def __init__(self, rules: GomokuRules) -> None:
         self._rules = rules
@@ -62,7 +62,7 @@ class Worker:
         self.vcf, self.space = vcf_for(), workspace_for()
 
     def prepare(self, position: Position, *, forget: bool) -> None:
-        """Have the position on the board."""
+        """Set the board to a position; with `forget`, clear the results of earlier searches."""
         if position.size != self._size:
             self.board = board_of(position, self._rules.rule)
             self._size = position.size
@@ -79,12 +79,12 @@ class Worker:
 
     @property
     def nodes(self) -> int:
-        """Nodes of this search so far."""
+        """Nodes of the current search."""
         return int(self.space.state[NODES])
 
 
 class NegaScoutSearcher:
-    """Keeps its table from one position to the next."""
+    """Keeps its transposition table from one position to the next."""
 
     def __init__(self, rules: GomokuRules, options: Mapping[str, OptionValue], megabytes: int) -> None:
         self.rules = rules
@@ -102,15 +102,15 @@ class NegaScoutSearcher:
             yield from run(partial(NegaScoutRun, self, position, limits, stop))
 
     def spare_board(self, position: Position) -> Board:
-        """The position on a board that no thread works on."""
+        """The position on a board that no thread uses."""
         self._spare.prepare(position, forget=False)
         return self._spare.board
 
     def table(self, entries: int, *, anew: bool) -> NDArray[Any]:
-        """A table for about so many positions, an empty one if it has to be new.
+        """The transposition table, for about `entries` positions; cleared if `anew`.
 
-        Its address space is reserved once; how much of it is used follows the time that searches have, and never
-        shrinks. When more of it comes into use, half of the positions keep their place, and the others are forgotten.
+        Address space is reserved once. The part in use grows with the time of searches and never shrinks. When it
+        grows, half of the positions keep their slots, and the others are lost.
         """
         wanted = 1 << (max(FEWEST_ENTRIES, min(entries, self._most_entries)) - 1).bit_length()
         wanted = min(wanted, self._most_entries)
@@ -128,7 +128,7 @@ class NegaScoutRun(SearchRun):
         self._owner, self._position = owner, position
         self._colour = X if position.mover == "x" else O
         self._threads = owner.threads or (1 if limits.max_nodes is not None else len(owner.workers))
-        is_again = limits.max_nodes is not None  # the same nodes, the same answer
+        is_again = limits.max_nodes is not None  # reproducible: start from an empty table
         for worker in owner.workers[: self._threads]:
             worker.prepare(position, forget=is_again)
         seconds = self.budget.seconds
@@ -140,22 +140,22 @@ class NegaScoutRun(SearchRun):
         self._help = Stop()
         self._jobs: list[Future[Any]] = []
         self._depth, self._window = 1, (-SURE, SURE)
-        self._found: list[tuple[int, int, int]] = []  # move, value, depth of each line, of the last full depth
-        self._fresh: list[tuple[int, int, int]] = []  # of this depth
+        self._found: list[tuple[int, int, int]] = []  # (move, value, depth) of each line at the last complete depth
+        self._fresh: list[tuple[int, int, int]] = []  # the same at the current depth
         self._is_begun = False
         self._is_finished = False
 
     @property
     def is_finished(self) -> bool:
-        """Whether the result is certain, or no deeper search is possible."""
+        """Whether the result is proven, or the maximum depth is reached."""
         return self._is_finished
 
     def is_deep_enough(self, depth: int) -> bool:
-        """Whether that depth is complete."""
+        """Whether this depth is complete."""
         return self._depth > depth
 
     def step(self) -> None:
-        """One turn: prove a little, then deepen for a slice."""
+        """One turn: a slice of the VCT prover if due, then a slice of deepening."""
         self._call_help()
         if self.has_answer and self.limits.max_depth is None and self._is_prover_due():
             self._prover.work(min(VCT_SLICE_NODES, max(1, self.max_nodes - self.nodes)))
@@ -167,18 +167,18 @@ class NegaScoutRun(SearchRun):
         if not self._is_begun:
             begin_search(self._main.space, self._depth, *self._window)
             self._is_begun = True
-        nodes, end, stop = NEVER, NEVER, Stop()  # whatever the limits, there is an answer
+        nodes, end, stop = NEVER, NEVER, Stop()  # no limits until there is an answer
         if self.has_answer:
             nodes = self.max_nodes - (self.nodes - self._main.nodes)
             end, stop = min(self.deadline_ns, time.monotonic_ns() + SLICE_NS), self.stop
-            if self.limits.max_nodes is not None:  # by nodes alone, to be had again
+            if self.limits.max_nodes is not None:  # slices by nodes, not time: reproducible
                 nodes, end = min(nodes, self._main.nodes + SLICE_NODES), self.deadline_ns
         if self._run(self._main, nodes, end, stop) == FINISHED:
             self._is_begun = False
             self._finish_line()
 
     def _is_prover_due(self) -> bool:
-        """Whether the prover has had less than its share: of the nodes if those are limited, else of the time."""
+        """Whether the prover has used less than its share: of the nodes if they are limited, else of the time."""
         if self._prover.is_over:
             return False
         if self.limits.max_nodes is not None:
@@ -190,7 +190,7 @@ class NegaScoutRun(SearchRun):
         return int(search_slice(worker.board, worker.vcf, worker.space, self._table, self._taste, self._colour, limit))
 
     def _finish_line(self) -> None:
-        """A line is searched to its depth: widen its window if need be, then go on with the next line or depth."""
+        """After a line is searched: widen the aspiration window if it failed, else go to the next line or depth."""
         value, (low, high) = int(self._main.space.state[VALUE]), self._window
         if (value <= low and low > -SURE) or (value >= high and high < SURE):
             self._window = (-SURE, high) if value <= low else (low, SURE)
@@ -221,7 +221,7 @@ class NegaScoutRun(SearchRun):
         self._jobs = []
 
     def _call_help(self) -> None:
-        """Have as many helpers as there are cores to spare."""
+        """Start helpers on spare cores; stop them when other searches need the cores."""
         if self._threads == 1:
             return
         if not self._jobs and CORES.spare() > 0:
@@ -233,7 +233,7 @@ class NegaScoutRun(SearchRun):
             self.close()
 
     def _deepen(self, worker: Worker, depth: int, stop: Stop) -> None:
-        """What a helper does: fill the table."""
+        """A helper's work: fill the shared transposition table (lazy SMP)."""
         while depth <= DEEPEST and not stop.is_set():
             begin_search(worker.space, depth, -SURE, SURE)
             if self._run(worker, NEVER, self.deadline_ns, stop) != FINISHED:
@@ -251,7 +251,7 @@ class NegaScoutRun(SearchRun):
         return sum(worker.nodes for worker in self._owner.workers[: self._threads]) + self._prover.nodes
 
     def report(self, reason: StopReason | None) -> Report:
-        """What is known by now."""
+        """The result so far."""
         lines = tuple(self._line(*found) for found in self._known()[: self.limits.max_lines])
         return Report(
             score=lines[0].score,
@@ -264,14 +264,14 @@ class NegaScoutRun(SearchRun):
         )
 
     def _known(self) -> list[tuple[int, int, int]]:
-        """Move, value and depth of each line: those of this depth before those of the last."""
+        """Move, value and depth of each line: those of the current depth first, then those of the last."""
         known = list(self._fresh)
         space = self._main.space
         if self._is_begun and not self._fresh and space.state[ROOT_MOVES] and space.frame[BEST_MOVE]:
             value = int(space.frame[BEST])
             low, high = self._window
             is_whole = space.frame[NEXT] >= space.frame[END]
-            is_news = value > -WON or is_whole or not self._found  # the first to fail is not the best
+            is_news = value > -WON or is_whole or not self._found  # if the first move loses, a later one may not
             if is_news and (value > low or low == -SURE):
                 known.append((int(space.frame[BEST_MOVE]), min(value, high), self._depth))
         moves = {move for move, _, _ in known}
@@ -289,7 +289,7 @@ class NegaScoutRun(SearchRun):
 
 
 class Prover:
-    """Looks for a win by threats, a little at a time."""
+    """Searches for a VCT, one slice at a time."""
 
     def __init__(self, owner: NegaScoutSearcher, position: Position, colour: int, *, forget: bool) -> None:
         self._vct, self._colour = owner.vct, colour
@@ -302,7 +302,7 @@ class Prover:
         self.winner: int | None = None
 
     def work(self, nodes: int) -> None:
-        """Go on for so many nodes."""
+        """Continue for `nodes` nodes."""
         began = time.monotonic_ns()
         found, point, used = continue_vct(self._board, self._vct, self._colour, nodes, self._is_new)
         self._is_new = False
@@ -314,7 +314,7 @@ class Prover:
 
 
 def score_of(position: Position, value: int) -> Score:
-    """A value of the search as everybody understands it, for who is to move."""
+    """A value of the search as a Score for the side to move."""
     side = SIDES[position.mover]
     if abs(value) > DECIDED:
         plies = SURE - abs(value)

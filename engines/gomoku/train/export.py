@@ -21,11 +21,11 @@ from plyd.models.errors import BadWeights
 from plyd.models.files import write_file
 
 OPSET, IR = 17, 9
-TOLERANCE = 1e-3  # of logits and values, between torch and ONNX Runtime
+TOLERANCE = 1e-3  # maximum difference of logits and values between torch and ONNX Runtime
 
 
 def export(network: PolicyValueNetwork, path: Path, name: str, manifest: dict[str, Any]) -> str:
-    """Writes the network for play if its answers equal the trained one's; the file's SHA-256."""
+    """Writes the network for play, if its outputs equal those of the trained one; returns the file's SHA-256."""
     model = onnx_bytes(network)
     difference = largest_difference(network, model)
     if not difference <= TOLERANCE:
@@ -45,7 +45,7 @@ def export(network: PolicyValueNetwork, path: Path, name: str, manifest: dict[st
 
 
 def largest_difference(network: PolicyValueNetwork, model: bytes) -> float:
-    """The largest difference between the answers of the trained network and of the exported one, on random boards."""
+    """The largest difference between the outputs of the trained and the exported network, on random boards."""
     rng = np.random.default_rng(1)
     evaluator = Evaluator(model)
     was_training = network.training

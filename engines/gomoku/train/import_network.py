@@ -1,8 +1,8 @@
 """Imports a network for play for further training: the inverse of `export`.
 
 A file for play has its batch norms folded into the convolutions. Here each norm is set to the identity plus the bias,
-from the mean and the variance that it sees on positions of self-play. So the network answers as the file does, and can
-be trained further.
+from the mean and the variance of its inputs on self-play positions. So the network gives the same outputs as the file,
+and can be trained further.
 """
 
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file
 
-GAMES, POSITIONS = 6, 512  # of self-play, to set the norms by
+GAMES, POSITIONS = 6, 512  # of self-play, for setting the norms
 QUICK = SelfPlayParams(simulations=32, quick_simulations=32, full_share=0.0, sizes=(15,))
 Layer = tuple[Any, nn.BatchNorm2d | None]
 
 
 def import_network(network: PolicyValueNetwork, path: Path) -> str:
-    """Sets a network's weights so that it answers as a file for play does; the file's SHA-256."""
+    """Sets a network's weights so that its outputs equal those of a file for play; returns the file's SHA-256."""
     evaluator, model = load_network(path)
     _, arrays, _ = read_file(path)
     graph = onnx.load_from_string(arrays["onnx"].tobytes()).graph

@@ -1,7 +1,7 @@
-"""The network that learns: one step of gradient descent per batch, and the average of its weights, which plays.
+"""The network being trained: one step of gradient descent per batch, and an average of its weights, used for play.
 
-The average is over the last thousand steps or so. It is steadier than the weights of any one step, and the step size
-need not shrink.
+The average is over about the last thousand steps. It is more stable than the weights of a single step, and makes a
+decreasing step size unnecessary.
 """
 
 import copy
@@ -16,7 +16,7 @@ from plyd.engines.gomoku.train.network import PolicyValueNetwork, losses
 from plyd.engines.gomoku.train.replay import Batch
 
 MOST_GRADIENT = 5.0  # the norm at which a gradient is clipped
-YOUNG = 10  # steps: before that many, the average follows the network closely
+YOUNG = 10  # for this many steps the average follows the network closely
 
 
 class Learner:
@@ -29,14 +29,14 @@ class Learner:
         self._optimiser = torch.optim.SGD(self.network.parameters(), rate, momentum, weight_decay=decay, nesterov=True)
 
     def import_network(self, path: Path) -> str:
-        """Starts with the network of a file; its SHA-256."""
+        """Starts with the network of a file; returns the file's SHA-256."""
         sha256 = import_network(self.network, path)
         self.average.load_state_dict(self.network.state_dict())
         return sha256
 
     def learn(self, batch: Batch, steps: int | None) -> tuple[float, float]:
-        """One step on a batch: the losses of policy and value. `steps`: the number of this step, None if the network
-        had learned before the run, so that its average is to be trusted from the first step on.
+        """One step on a batch; returns the losses of policy and value. `steps` is the number of this step, or None if
+        the network was trained before the run, so that its average is valid from the first step on.
         """
         planes = torch.from_numpy(batch.planes).float().contiguous(memory_format=torch.channels_last)
         self.network.train()
@@ -75,7 +75,7 @@ class Learner:
         return arrays
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes up what `arrays` gave."""
+        """Restores the state that `arrays` returned."""
         for prefix, network in (("weights", self.network), ("average", self.average)):
             network.load_state_dict(_under(arrays, prefix))
         for name, parameter in self.network.named_parameters():

@@ -1,11 +1,11 @@
-"""The policy-value network in torch, for training only. Engines play with what `export` makes of it.
+"""The policy-value network in torch, for training only. Engines play with the network that `export` writes.
 
     planes (16) - 3x3 conv - block x N - 1x1 conv - 1x1 conv           a logit for each point
                                        \\ 1x1 conv - mean and max - dense - dense - tanh    -1 lost .. 1 won
 
     block    x + (3x3 conv - norm - relu - 3x3 conv - norm), relu
 
-Everything before the pools is a convolution, so one network serves boards of every size.
+All layers before the pooling are convolutions, so one network works on boards of every size.
 """
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from plyd.engines.gomoku.mcts.planes import PLANES
 
-HEAD = 16  # channels of the policy's head and of the value's
+HEAD = 16  # channels of the policy head and of the value head
 DENSE = 32
 
 
@@ -66,9 +66,9 @@ class PolicyValueNetwork(nn.Module):
 def losses(
     network: PolicyValueNetwork, planes: Tensor, policy: Tensor, weight: Tensor, result: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Policy's cross-entropy and value's mean squared error; L2 is the optimiser's weight decay.
+    """Cross-entropy of the policy and mean squared error of the value; L2 is the optimiser's weight decay.
 
-    `policy` is [B, S * S], adding up to one; `weight` [B] is 0 where it was not searched enough to learn from.
+    `policy` is [B, S * S] and sums to one; `weight` [B] is 0 for positions whose search was too small to learn from.
     """
     logits, value = network(planes)
     is_free = planes[:, 0] + planes[:, 1] < planes[:, 2]  # no stone, on the board

@@ -4,9 +4,9 @@ A game is one line of JSON. Games of self-play and of other players have the sam
 
     {"size": 15, "variant": "freestyle", "moves": "h8 i9 ...", "result": 1, "opening": 4, "visits": {"4": {"h9": 120}}}
 
-`result` is the first player's: 1, 0 or -1. The first `opening` moves were random and are not learned. `visits` has the
-visits of the search by ply. In a game without `visits`, the move played is the policy. In a game with it, a ply without
-an entry teaches the value only.
+`result` is for the first player: 1, 0 or -1. The first `opening` moves were random and are not learned. `visits` has
+the visits of the search by ply. In a game without `visits`, the move played is the policy target. In a game with it, a
+ply without an entry is used for the value only.
 """
 
 import json
@@ -25,9 +25,9 @@ from plyd.engines.gomoku.mcts.planes import IMAGES, PLANES, image_of, planes_of_
 from plyd.engines.gomoku.rules import LARGEST, SMALLEST, Rule, move_at, point_of
 from plyd.models.errors import BadWeights
 
-Policy = tuple[NDArray[np.int16], NDArray[np.float32]]  # cells, and a share for each
+Policy = tuple[NDArray[np.int16], NDArray[np.float32]]  # cells, and the share of each
 
-RULES_IN_FILES = list(Rule)  # a checkpoint has their numbers
+RULES_IN_FILES = list(Rule)  # a checkpoint stores indices into this list
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class TrainingGame:
 
     size: int
     moves: NDArray[np.int16]  # cells: row * size + column
-    result: int  # the first player's
+    result: int  # for the first player
     opening: int = 0
     policies: dict[int, Policy] = field(default_factory=dict)  # by ply
     rule: Rule = Rule.FREESTYLE
@@ -89,7 +89,7 @@ def game_of(line: str) -> TrainingGame:
 
 
 def read_games(path: Path, start: int = 0) -> tuple[list[TrainingGame], int]:
-    """The games of a file, one a line, from a byte on; and the byte to go on from when there are more."""
+    """The games of a file, one per line, from byte `start` on; and the byte to continue from later."""
     games = []
     try:
         with path.open("rb") as file:
@@ -124,7 +124,7 @@ class Batch:
     """Positions to learn from, all on boards of one size."""
 
     planes: NDArray[np.uint8]  # (B, PLANES, size, size)
-    policy: NDArray[np.float32]  # (B, size * size): adds up to one, or zero if there is none
+    policy: NDArray[np.float32]  # (B, size * size): sums to one, or to zero if there is none
     weight: NDArray[np.float32]  # (B,): 1 if there is a policy
     result: NDArray[np.float32]  # (B,): for the side to move
 
@@ -182,7 +182,7 @@ class ReplayBuffer:
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Takes up what `arrays` gave."""
+        """Restores the state that `arrays` returned."""
         self.games.clear()
         self.positions = 0
         move, policy, cell, games = 0, 0, 0, []

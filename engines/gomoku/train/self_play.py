@@ -20,7 +20,7 @@ from plyd.engines.gomoku.mcts.search_tree import SearchTree, params_of
 from plyd.engines.gomoku.train.replay import TrainingGame, as_line
 
 NETWORKS_KEPT = 3
-OPENING_TRIES, EVEN = 8, 0.6  # an opening whose value is larger is not played
+OPENING_TRIES, EVEN = 8, 0.6  # tries for an opening with an absolute value below EVEN, else the most even one
 NEAR = 2  # distance of an opening move from another stone
 
 
@@ -57,7 +57,7 @@ def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[Tr
             if not tree.root["count"]:
                 tree.simulate(1)
             tree.add_noise(rng, style.noise, style.alpha)
-        # visits from the last move's search count, unless it had noise
+        # Visits from the last move's search count, unless that search had noise.
         before = int(tree.root["visits"])
         tree.simulate(style.simulations if is_full else max(8, style.quick_simulations - before // 2))
         simulations += int(tree.root["visits"]) - before
@@ -78,7 +78,7 @@ def self_play(evaluate: Evaluates, style: SelfPlayParams, seed: int) -> tuple[Tr
 
 
 def opening(tree: SearchTree, rng: np.random.Generator, plies: int) -> list[int]:
-    """Random moves that the network finds even, played on the tree."""
+    """Random moves, played on the tree, after which the network's value is about even."""
     best: tuple[float, list[int]] = (2.0, [])
     for _ in range(OPENING_TRIES):
         moves = random_moves(tree.size, rng, plies)

@@ -1,8 +1,8 @@
 """Training by self-play: worker processes play, a replay buffer keeps their games, a network learns, matches rate it.
 
-What a run is, and what its folder has, is in `engines/core/training_run.py`. A checkpoint holds the weights, their
-average, the momentum, the replay buffer, the ratings and the states of the random numbers. A line of the log is one
-generation: losses, games, rating. In addition to the files of every run, the folder has
+`engines/core/training_run.py` explains a run and its folder. A checkpoint holds the weights, their average, the
+momentum, the replay buffer, the ratings and the states of the random generators. A line of the log is one generation:
+losses, games, rating. In addition to the files of every run, the folder has
 
     nets/000120.plyd  the network for play after that many steps: the latest ones and those that were rated
     start.plyd        the network that the run starts with, if `plyd models import` made the folder
@@ -69,7 +69,7 @@ class GomokuPlan:
 
 @dataclass(slots=True)
 class GomokuProgress:
-    """How far a run is. A checkpoint has these fields by name; some had OLD_NAMES."""
+    """Progress of a run. A checkpoint has these fields by name; some had OLD_NAMES."""
 
     steps: int = 0
     bootstrapped: int = 0
@@ -105,7 +105,7 @@ class GomokuTrainer:
         self._sources: list[Path] = []
         self._bytes_read: dict[Path, int] = {}  # of each file of games
         self._rated: Path | None = None
-        self._matches: list[tuple[Path, Path]] = []  # of the current rating: still to be given to workers
+        self._matches: list[tuple[Path, Path]] = []  # of the current rating, not yet given to workers
         self._scores: list[int] = []
         self._sums = np.zeros(3)  # policy and value losses, and steps, since the last generation
 
@@ -119,7 +119,7 @@ class GomokuTrainer:
         self.progress.started_from = self.learner.import_network(path)
 
     def bootstrap(self, paths: list[Path]) -> None:
-        """Reads games of other players: files, or all *.jsonl of a folder. Later additions are read as they come."""
+        """Reads games of other players: files, or all *.jsonl of a folder. Games added later are read too."""
         self._sources = paths
         self._read_new_games()
 
@@ -166,14 +166,14 @@ class GomokuTrainer:
                 yield self._generation() if is_due else None
 
     def _exchange(self, workers: WorkerPool, path: Path) -> None:
-        """Takes the games that were played, and gives new jobs to idle workers."""
+        """Collects the games that were played, and gives new jobs to idle workers."""
         for answer in workers.answers():
             self._take(answer)
         for number in workers.idle():
             workers.give(number, self._job(path))
 
     def _may_step(self) -> bool:
-        """Whether self-play is ahead of learning, by the plan's measure."""
+        """Whether there are enough self-play positions for another step, by the plan's `reuse` of positions."""
         seen = (self.progress.steps - self.progress.bootstrapped) * self.plan.batch
         if self.teachers.games:
             seen = int(seen * (1 - self.plan.bootstrap_share))
@@ -205,7 +205,7 @@ class GomokuTrainer:
         return self.folder / NETS / f"{steps:06d}.plyd"
 
     def _begin_rating(self, path: Path) -> None:
-        """Every few generations, has the new network play a match against the one that was rated last."""
+        """Every few generations, starts a match of the new network against the one that was rated last."""
         if self._matches or (self.progress.steps // self.plan.generation) % self.plan.rate_every or not self._rated:
             return
         if not self.progress.ratings:
@@ -222,7 +222,7 @@ class GomokuTrainer:
         return self_play_job(path, self.plan.style, seed)
 
     def _take(self, answer: dict[str, Any]) -> None:
-        """Takes in the answer of a worker."""
+        """Processes a worker's answer."""
         if answer["kind"] == "self-play":
             game: TrainingGame = game_of(answer["game"])
             self.memory.add([game])
@@ -240,7 +240,7 @@ class GomokuTrainer:
             self._rated, self._scores = new, []
 
     def _generation(self) -> LogLine:
-        """The log's line. New games of other players are read."""
+        """The log's line of a generation. Also reads new games of other players."""
         self._read_new_games()
         policy, value, steps = self._sums
         self._sums = np.zeros(3)
@@ -262,7 +262,7 @@ class GomokuTrainer:
         return {"plan": asdict(self.plan)}
 
     def facts(self) -> dict[str, Any]:
-        """How the network was made: for the manifest, and for the networks' files."""
+        """How the network was trained: for the manifest, and for the networks' files."""
         progress = asdict(self.progress) | {"seconds": round(self.progress.seconds)}
         del progress["jobs"]
         bootstrap = {"games": len(self.teachers.games), "positions": self.teachers.positions}
@@ -290,7 +290,7 @@ class GomokuTrainer:
         curve.draw(figure, lines, self.progress.ratings)
 
     def load(self, path: Path) -> None:
-        """Takes up a checkpoint."""
+        """Loads a checkpoint."""
         header, arrays, _ = read_file(path)
         if header.get("kind") != CHECKPOINT_KIND:
             raise BadWeights(f"{path} is a {header.get('kind')}, not a {CHECKPOINT_KIND}")

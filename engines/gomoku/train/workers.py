@@ -11,11 +11,11 @@ from typing import IO, Any
 
 from plyd.engines.core.training_run import TrainingError
 
-JOBS_AHEAD = 2  # that each worker has, so that it need not wait
+JOBS_AHEAD = 2  # per worker, so that it never waits
 
 
 class WorkerPool:
-    """Worker processes that play games, one job after the other. A context manager: they end with it."""
+    """Worker processes that play games, one job after another. A context manager: it ends them on exit."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -38,7 +38,7 @@ class WorkerPool:
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
-            process.kill()  # its game is lost
+            process.kill()  # the game in progress is lost
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe:
@@ -52,7 +52,7 @@ class WorkerPool:
             return
 
     def idle(self) -> list[int]:
-        """Numbers of workers that need a job, each as often as it needs one."""
+        """Numbers of the workers that need a job; a worker that needs two is listed twice."""
         for process in self._processes:
             if process.poll() is not None:
                 raise TrainingError(f"a worker process ended with status {process.returncode}")

@@ -1,4 +1,4 @@
-"""Batches of tile positions as text, answered by whoever can look many up at once."""
+"""Batches of tile positions as text, answered by a function that looks up many positions at once."""
 
 from collections.abc import Callable
 from itertools import chain, repeat
@@ -18,11 +18,11 @@ LookUp = Callable[[NDArray[np.uint8], NDArray[np.uint8]], tuple[NDArray[np.float
 def answer_lines(lines: bytes, rules: TileRules, look_up: LookUp, *, as_text: bool, with_moves: bool) -> Answers:
     """Values of a batch of `b` and `a` lines.
 
-    `look_up` takes the letter of each position (0 if it is malformed) and its cells; it gives the value of each, NaN if
-    there is none, and its best slide or -1.
+    `look_up` takes the letter of each position (0 if it is malformed) and its cells; it returns the value of each (NaN:
+    none) and its best slide, or -1.
     """
     data = np.frombuffer(lines, np.uint8)
-    most = data.size // 2 + 1  # a line that is not empty has a byte and a newline, the last one perhaps only a byte
+    most = data.size // 2 + 1  # a line has at least one byte and a newline, which the last line may lack
     letters, spans = np.empty(most, np.uint8), np.empty((most, 3), np.int64)
     cells = np.empty((most, rules.rows * rules.columns), np.uint8)
     count = read_lines(data, rules.max_index, letters, cells, spans)
@@ -39,7 +39,7 @@ def answer_lines(lines: bytes, rules: TileRules, look_up: LookUp, *, as_text: bo
 
 
 def _fault(line: bytes, rules: TileRules) -> str:
-    """What the rulebook says about a malformed line."""
+    """The rulebook's error message for a malformed line."""
     text = line.decode("utf-8", "backslashreplace")
     try:
         rules.parse(text)

@@ -1,11 +1,11 @@
-"""Batches of tile positions as text, read and written where the arrays are: numba, bytes in, bytes out.
+"""Batches of tile positions as text, read and written in numba: bytes in, bytes out.
 
     b 2 2 0 0 0 0\\n      letters  cells              values           = 1422.339261\\n
     a 5 1 6 0 12 0\\n     b a      2 2 0 0 0 0   ->   1422.339...  ->  = 316.0030443\\n
                                    5 1 6 0 12 0       316.003...
 
-What a line may look like, the rulebook decides (TileRules.parse); this reads the same language, only faster. A line it
-cannot read gets letter 0, and the rulebook's own error says what is wrong with it.
+The rulebook (TileRules.parse) defines the format of a line; this kernel reads the same format, only faster. A line that
+it cannot read gets letter 0, and the rulebook's error says what is wrong with it.
 """
 
 import numpy as np
@@ -98,10 +98,10 @@ def upper_half(value: float) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def rounded_product(one: float, other: float) -> float:
-    """The whole number nearest to the exact product; if it lies halfway, the even one.
+    """The integer nearest to the exact product; a tie is rounded to even.
 
-    The product in floating point is on the right side of a half or exactly on it. If it is on it, what rounding took
-    away decides; Dekker's product gives that exactly.
+    The floating-point product is on the correct side of a half, or exactly on it. If it is on it, its rounding error
+    decides, which Dekker's product gives exactly.
     """
     product = one * other
     whole = np.floor(product)
@@ -116,7 +116,7 @@ def rounded_product(one: float, other: float) -> float:
 
 @njit(cache=True, nogil=True)
 def write_number(value: float, out: Bytes, at: int) -> int:
-    """Where the number ends in `out`: ten significant digits, no zeros behind the point, as C's %.10g writes it.
+    """Writes a number like C's %.10g: ten significant digits, no trailing zeros; returns where it ends in `out`.
 
     For values from 0.0001 to below 10^10, and 0; NaN is written -1.
     """

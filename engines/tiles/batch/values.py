@@ -1,4 +1,4 @@
-"""What a network says of many positions at once, in numba."""
+"""Network values of many positions, in numba."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ def values_of(
     values: NDArray[np.float64],
     moves: NDArray[np.int64],
 ) -> None:
-    """Value of each position, one slide ahead where the player is to move, and that slide or -1; NaN for letter 0.
+    """Value of each position, searched one slide deep if the player is to move, and that slide or -1; NaN for letter 0.
 
-    Points to come are never negative, so what a network says below 0 is taken as 0.
+    Points to come are never negative, so a negative network value counts as 0.
     """
     net, slides = network_of(model.weights, model.shape, scratch), slides_of(model.rows)
     for i in range(letters.size):

@@ -1,6 +1,6 @@
 """The n-tuple network of tile games.
 
-network   tables of weights, and the value of a board: the sum over patterns and symmetries
-moves     what a slide leads to, and the best slide by reward plus value
-player    the network of one variant, as it ships or from a file
+network   tables of weights; the value of a board is the sum over patterns and symmetries
+moves     the result of a slide, and the best slide by points plus value
+player    the network of one variant: the one that ships, or one from a file
 """

@@ -25,7 +25,7 @@ from plyd.engines.tiles.ntuple.network import Network, find_places, sum_of_place
 
 
 class Spawns(NamedTuple):
-    """What the environment drops: one index most of the time, the other one now and then."""
+    """The two tiles that the environment drops: a common one and a rare one."""
 
     common: np.uint64
     rare: np.uint64
@@ -44,7 +44,7 @@ def random_word(seed: Any) -> Word:
 
 @njit(cache=True, nogil=True)
 def drop(board: Any, spawns: Spawns, seed: Any) -> Any:
-    """Board after the environment's drop: any empty cell alike."""
+    """Board after the environment's drop; every empty cell is equally likely."""
     free = empties(board)
     chance = random_word(seed)
     n = (chance >> Word(32)) * Word(count_bits(free)) >> Word(32)
@@ -63,17 +63,17 @@ def slide(board: Any, direction: int, slides: Slides) -> Any:
 
 @njit(cache=True, nogil=True)
 def best_slide(board: Any, slides: Slides, net: Network) -> Any:
-    """The slide with the most points and value to come, that worth, the after-state and the points; -1 and 0 without a
-    legal one.
+    """The slide with the highest points + value, that sum, the after-state and the points; -1 and 0 if no slide is
+    legal.
     """
-    # Step 1. All four slides; a board and the same board turned have the same value, so up and down stay turned.
+    # Step 1. All four slides. A transposed board has the same value, so up and down are left transposed.
     turned = transpose(board)
     up, up_points = slide_rows(turned, TO_FRONT, slides)
     right, right_points = slide_rows(board, TO_BACK, slides)
     down, down_points = slide_rows(turned, TO_BACK, slides)
     left, left_points = slide_rows(board, TO_FRONT, slides)
 
-    # Step 2. All places before any value, so that weights are on their way while others are looked for.
+    # Step 2. Compute all weight addresses before any value, so that the weights are prefetched meanwhile.
     if up != turned:
         find_places(up, UP, net)
     if right != board:

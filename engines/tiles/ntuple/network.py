@@ -1,11 +1,11 @@
-"""n-tuple networks in numba: the value of a board is the sum of a weight for each pattern on each of its eight images.
+"""n-tuple networks in numba: a board's value is the sum of one weight for each pattern on each of its eight symmetries.
 
     pattern 0 1 2 4 5 6          the tiles on its cells, read as a number, are      value = sum over patterns p and
        0 1 2 .                   the place of its weight in the pattern's table:           images s of table[p][n(p, s)]
        4 5 6 .                   n = t0 + t1 B + t2 B^2 + ... with base B
        . . . .                   (16 for boards of one word, cap + 1 for pairs: tiles above the cap count as the cap)
 
-The tiles of a pattern are taken out of an image by one instruction, which moves the bits under a mask together.
+One instruction (PEXT) extracts the tiles of a pattern from an image, by packing the bits under a mask.
 """
 
 from collections.abc import Sequence
@@ -21,26 +21,26 @@ from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Word, is_word, symmetries
 
 IMAGES = 8
-SLOTS = 4  # boards whose places are kept at the same time
+SLOTS = 4  # boards whose weight addresses are kept at the same time
 PAIR = Word(0x3FF)
 EVEN_FIELDS = Word(0x01F07C1F)  # every second 5-bit field of 30 bits
 EVEN_LOW_BITS = Word(1 | 1 << 10 | 1 << 20 | 1 << 30)  # the lowest bit of every second 5-bit field
 
 
 class Shape(NamedTuple):
-    """A network's shape: which bits of a board each pattern reads, and where its table begins in the weights."""
+    """A network's shape: the bits of a board that each pattern reads, and where its table starts in the weights."""
 
     masks: NDArray[np.uint64]  # (patterns, words)
-    lifts: NDArray[np.uint64]  # (patterns,): bits that a pattern takes from the first word
+    lifts: NDArray[np.uint64]  # (patterns,): bits that a pattern reads from the first word
     offsets: NDArray[np.uint64]  # (patterns + 1,): the last one is the number of weights
     base: np.uint64
 
 
 class Network(NamedTuple):
-    """A network where a kernel works with it, with scratch for one thread to find weights in; see `pointer_to`."""
+    """A network by address, for kernels, with one thread's scratch memory; see `pointer_to`."""
 
-    weights: Any  # float32, or int16 for play
-    step: np.float32  # what 1 stands for in the weights
+    weights: Any  # float32 for training, int16 for play
+    step: np.float32  # value of one unit of the weights
     masks: Any  # uint64, word w of pattern p at 2 p + w, or at p for boards of one word
     lifts: Any  # uint64
     offsets: Any  # uint64
@@ -51,7 +51,7 @@ class Network(NamedTuple):
 
 
 def shape_of(patterns: Sequence[Sequence[int]], bits: int, base: int) -> Shape:
-    """The shape of a network whose patterns list their cells in ascending order, for boards of so many bits a cell."""
+    """The shape of a network; each pattern lists its cells in ascending order, and boards have `bits` bits per cell."""
     cells_a_word = 16 if bits == 4 else 8
     words = 16 // cells_a_word
     masks, lifts, offsets = np.zeros((len(patterns), words), np.uint64), [], [0]
@@ -66,8 +66,8 @@ def shape_of(patterns: Sequence[Sequence[int]], bits: int, base: int) -> Shape:
 
 
 class Steps(NamedTuple):
-    """Weights as they are for play: whole numbers of steps. Half the memory, so that more of what a search needs is
-    near; learning needs them in full.
+    """Weights quantized for play: integers, in units of a step. They take half the memory, so more of them fit in the
+    CPU cache; training needs full precision.
     """
 
     counts: NDArray[np.int16]  # (weights,)
@@ -75,7 +75,7 @@ class Steps(NamedTuple):
 
 
 def network_of(weights: NDArray[np.float32] | Steps, shape: Shape, scratch: NDArray[np.uint64]) -> Network:
-    """The network by address; `scratch` is from `scratch_for`, and no other thread uses it."""
+    """The network by address; `scratch` is from `scratch_for` and must not be shared between threads."""
 
 
 @njit(cache=True, nogil=True)
@@ -101,13 +101,13 @@ def _network_of_either(weights, shape, scratch):  # noqa: ANN001, ANN202, ARG001
 
 
 def scratch_for(shape: Shape) -> NDArray[np.uint64]:
-    """Room for one thread to find weights in."""
+    """Scratch memory for one thread's lookups."""
     return np.zeros(2 * IMAGES + SLOTS * len(shape.lifts) * IMAGES // 2, np.uint64)
 
 
 @njit(cache=True, nogil=True)
 def _capped_half(w: Word, cap: Word) -> Word:
-    """Eight 5-bit cells, each at most the cap. A cell above it overflows into bit 5 when 31 - cap is added."""
+    """Eight 5-bit cells, each limited to the cap. A cell above it overflows into bit 5 when 31 - cap is added."""
     result = Word(0)
     for odd in range(2):
         fields = w >> Word(5 * odd) & (EVEN_LOW_BITS * Word(31))
@@ -118,8 +118,8 @@ def _capped_half(w: Word, cap: Word) -> Word:
 
 
 def find_places(board: Any, slot: int, net: Network) -> None:
-    """Works out a slot of `net.places`: where each pattern on each image of the board has its weight. The weights are
-    on their way once this returns: with several boards to value, find all their places first.
+    """Fills a slot of `net.places` with the weight index of each pattern on each image of the board, and prefetches the
+    weights. To evaluate several boards, find the places of all of them first.
     """
 
 
@@ -146,7 +146,7 @@ def _find_places_pair(board: Any, slot: int, net: Network) -> None:
         lo, hi = net.images[s], net.images[s + IMAGES]
         for p in range(net.patterns):
             n = extract_bits(lo, net.masks[2 * p]) | extract_bits(hi, net.masks[2 * p + 1]) << net.lifts[p]
-            # plainly: t0 + t1 B + ... + t5 B^5 of six 5-bit fields; in pairs, to save multiplications
+            # Simply t0 + t1 B + ... + t5 B^5 of six 5-bit fields; computed in pairs, to save multiplications.
             n = (n & EVEN_FIELDS) + base * (n >> Word(5) & EVEN_FIELDS)
             n = (n & PAIR) + square * ((n >> Word(10) & PAIR) + square * (n >> Word(20)))
             place = net.offsets[p] + n
@@ -164,7 +164,7 @@ def _find_places(board, slot, net):  # noqa: ANN001, ANN202, ARG001
 
 @njit(cache=True, nogil=True)
 def sum_of_places(slot: int, net: Network) -> float:
-    """Sum of the weights at a slot's places; four sums side by side, as one would wait for each addition."""
+    """Sum of the weights at a slot's places; four partial sums, so that additions do not wait for each other."""
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     first = slot * IMAGES * net.patterns
     for i in range(first, first + IMAGES * net.patterns, 4):
@@ -177,6 +177,6 @@ def sum_of_places(slot: int, net: Network) -> float:
 
 @njit(cache=True, nogil=True)
 def value(board: Any, net: Network) -> float:
-    """What the network says a board is worth."""
+    """The network's value of a board."""
     find_places(board, 0, net)
     return sum_of_places(0, net)

@@ -1,4 +1,4 @@
-"""A trained player of a tile game: its network, as it ships, ready for kernels."""
+"""A trained player of a tile game: its network, loaded for kernels."""
 
 import json
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class Player:
 
 
 def shipped(game: str, variant: str) -> Path:
-    """Where the weights that ship for a variant are."""
+    """The file of the weights that ship for a variant."""
     return Path(str(resources.files("plyd.models"))) / "weights" / f"{game}-{variant}.plyd"
 
 
 def shipped_model(game: str, variant: str) -> Model:
-    """Name and SHA-256 of the weights that ship for a variant, as their manifest has them."""
+    """Name and SHA-256 of the weights that ship for a variant, from their manifest."""
     path = shipped(game, variant)
     try:
         return Model(path.stem, str(json.loads(path.with_suffix(".json").read_text())["sha256"]))
@@ -42,7 +42,7 @@ def shipped_model(game: str, variant: str) -> Model:
 
 
 def load_player(game: TileGame, variant: str, path: Path | None = None) -> Player:
-    """The player with the weights of a file; without one, those that ship, which must be as their manifest says."""
+    """The player with the weights of a file. Default: those that ship, which must match their manifest."""
     source = path or shipped(game.name, variant)
     try:
         network = unpack(source)

@@ -1,4 +1,4 @@
-"""Whole games of a trained player, in numba: many in a row, on all cores, without a daemon."""
+"""Whole games of a trained player, in numba, without a daemon."""
 
 from typing import Any, NamedTuple
 
@@ -24,11 +24,11 @@ from plyd.engines.tiles.search.expectimax import (
 
 
 class Pace(NamedTuple):
-    """How long to think about a move, to a fixed depth or as deep as so much time allows; and how long to play."""
+    """Depth or time per move, and when a game ends."""
 
     policy: DepthPolicy
-    move_ns: np.int64  # 0 for a fixed depth
-    until: np.int64  # a game ends with a tile of this index; 0 for none
+    move_ns: np.int64  # time per move; 0: fixed depth
+    until: np.int64  # a game ends with a tile of this index; 0: play to the end
 
 
 @njit(cache=True, nogil=True)
@@ -75,13 +75,13 @@ def play_game(
     seed: NDArray[np.uint64],
     actions: NDArray[np.int16],
 ) -> tuple[int, int, int, int]:
-    """Plays one game: actions, points, moves and largest index. `actions` gets the opcodes until it is full; the game
-    ends early if the limit's flag is raised, or if `actions` is full.
+    """Plays one game; returns the number of actions, the points, the moves and the largest index. `actions` gets the
+    opcodes; the game ends early if it is full or if the limit's flag is raised.
     """
     board, length, points, moves = empty, 0, 0, 0
     values = np.empty(4)
     while length + 2 <= actions.size and not is_raised(limit.flag):
-        # Step 1. The environment drops a tile, two at the start.
+        # Step 1. The environment drops a tile, or two at the start.
         search = search_of(model, pace.policy, memory)
         chance = random_word(seed)
         is_rare = np.float64(chance & Word(0xFFFFFFFF)) < model.spawns.rare_chance * 4294967296.0

@@ -1,9 +1,9 @@
-"""`python -m plyd.engines.tiles.play.many_games GAME`: many games of a trained player, a line of JSON each.
+"""`python -m plyd.engines.tiles.play.many_games GAME`: many games of a trained player, one line of JSON each.
 
     {"points": 251234, "moves": 9876, "largest": 14, "start_ms": ..., "end_ms": ..., "actions": [16, 21, 3, ...]}
 
-`plyd play` runs this and makes statistics of it. The random numbers of a game depend on the seed and the number of the
-game, not on the thread that plays it. Lines come in the order in which games end.
+`plyd play` runs this and computes statistics. The random numbers of a game depend on the seed and the game's number,
+not on the thread that plays it. Lines are printed in the order in which games end.
 """
 
 import argparse
@@ -27,13 +27,13 @@ from plyd.engines.tiles.ntuple.player import Player, load_player
 from plyd.engines.tiles.play.kernel import Pace, play_game
 from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 
-LONGEST = 1 << 20  # actions of a game
+LONGEST = 1 << 20  # maximum actions of a game
 TABLE_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class GameSettings:
-    """How all games are played."""
+    """Settings of all games."""
 
     player: Player
     depth: int
@@ -42,18 +42,18 @@ class GameSettings:
     seed: int
     with_actions: bool
     until: int = 0
-    """A game ends with a tile of this index; 0 for none."""
+    """A game ends with a tile of this index; 0: play to the end."""
 
 
 class GameThread:
-    """Plays games one after the other, with the memory of one thread."""
+    """Plays games one after another, with its own memory."""
 
     def __init__(self, settings: GameSettings, flag: Any) -> None:
         entries = TABLE_ENTRIES if settings.move_seconds is None else 1 << 18
         self.memory = memory_for(settings.player.model.shape, entries)
         self.actions = np.zeros(LONGEST, np.int16)
         self.limit = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), flag)
-        self._play(settings, 0, self.actions[:2])  # loads the kernels before a clock runs
+        self._play(settings, 0, self.actions[:2])  # load the kernels before the clock starts
 
     def play(self, settings: GameSettings, number: int) -> dict[str, Any]:
         """The result of one game."""

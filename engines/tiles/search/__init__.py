@@ -1,6 +1,6 @@
 """Expectimax over an n-tuple network.
 
-searcher     one search: a depth a step, until a limit binds
-expectimax   the kernel: chance and evil environments, with a table of boards searched before
+searcher     one search: iterative deepening until a limit is reached
+expectimax   the kernel: random or evil environment, with a transposition table
 score        points as scores
 """

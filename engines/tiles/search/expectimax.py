@@ -1,16 +1,16 @@
-"""Expectimax over after-states, in numba, with an explicit stack and a table of what was searched before.
+"""Expectimax over after-states, in numba, with an explicit stack and a transposition table.
 
     V(after, 0) = the network's value
-    V(after, d) = mean over drops of W(before, d)                        (evil: mean over tiles of the least over cells)
+    V(after, d) = mean over drops of W(before, d)                        (evil: mean over tiles of the min over cells)
     W(before, d) = max over slides of points + V(after', d - 1), or 0 without a legal slide
 
-Depth counts slides: a search of depth 1 looks at the after-states of each slide. The last two layers, drops and the
-slides after them, are one tight loop; only the layers above it are on the stack. The table knows an after-state by its
-board and depth: what it gives is what a search would give.
+Depth counts slides: a search of depth 1 evaluates the after-states of each slide. The last two layers, drops and the
+slides after them, are one tight loop; only the layers above are on the stack. The table stores after-states by board
+and depth, so a hit gives the same value as a search.
 
-An adaptive search looks less far where much is free: below an after-state with WIDE or more empty cells there is little
-danger and much to search, so what is left of the depth there shrinks by one more. Nominal depths then mean "where it is
-tight".
+An adaptive search goes less deep on open boards: an after-state with WIDE or more empty cells is in little danger and
+expensive to search, so the remaining depth below it is reduced by one more. The nominal depth is then reached only on
+crowded boards.
 """
 
 from typing import Any, NamedTuple
@@ -40,14 +40,14 @@ from plyd.engines.tiles.ntuple.network import Network, Shape, network_of, scratc
 
 COMPLETED, OUT_OF_TIME, OUT_OF_NODES, TOLD_TO_STOP = 0, 1, 2, 3
 MAX_DEPTH = 24
-POLL_MASK = 63  # look at the clock and the stop flag every 64 before-states
-COMMON, RARE = 0, 1  # tiles of a chance layer, in their order
-WIDE = 7  # empty cells
+POLL_MASK = 63  # poll the clock and the stop flag every 64 before-states
+COMMON, RARE = 0, 1  # tiles of a chance layer, in search order
+WIDE = 7  # empty cells of an open board
 NO_BEFORE = 5  # a direction: the level has no before-state yet
 
 
 class TileModel(NamedTuple):
-    """What a player knows: its network, the slides, the drops to expect."""
+    """A player's knowledge: the network, the slides, the environment's drops."""
 
     weights: Any  # float32, or Steps
     shape: Shape
@@ -56,7 +56,7 @@ class TileModel(NamedTuple):
 
 
 class ExpectimaxMemory(NamedTuple):
-    """What one search works with. `keys` and `values` are the table, and stay from one search to the next."""
+    """Memory of a search. `keys` and `values` are the transposition table, and are kept between searches."""
 
     keys: NDArray[np.uint64]  # (size,), size a power of two
     values: NDArray[np.float64]  # (size,)
@@ -64,19 +64,19 @@ class ExpectimaxMemory(NamedTuple):
     numbers: NDArray[np.float64]  # (4, MAX_DEPTH): total, inner, best and points of each level; see SearchView
     whole: NDArray[np.int64]  # (4, MAX_DEPTH): free, tile, direction and left of each level
     scratch: NDArray[np.uint64]  # see network.scratch_for
-    counts: NDArray[np.int64]  # (2,): before-states searched; searches begun
+    counts: NDArray[np.int64]  # (2,): before-states searched; searches started
 
 
 class DepthPolicy(NamedTuple):
-    """How to search."""
+    """Depth and kind of a search."""
 
     depth: np.int64
-    evil: bool  # the environment chooses the cell, against the player
+    evil: bool  # the environment chooses the worst cell for the player
     adaptive: bool
 
 
 class ExpectimaxLimit(NamedTuple):
-    """When to stop; whatever comes first."""
+    """When to stop: at the first limit reached."""
 
     deadline_ns: np.int64
     nodes: np.int64
@@ -84,7 +84,7 @@ class ExpectimaxLimit(NamedTuple):
 
 
 class SearchView(NamedTuple):
-    """A search where the kernel works with it; see `pointer_to`."""
+    """A search by address, for kernels; see `pointer_to`."""
 
     net: Network
     slides: Slides
@@ -96,20 +96,20 @@ class SearchView(NamedTuple):
     mask: Word
     afters: Any
     befores: Any
-    total: Any  # of each level: sum over tiles so far, ...
-    inner: Any  # ... over cells with this tile: their sum, or the least of them if the environment is evil ...
-    best: Any  # ... over slides from this before-state ...
-    points: Any  # ... and what the slide now searched gained
-    free: Any  # cells not yet dropped on
+    total: Any  # per level: sum over tiles so far, ...
+    inner: Any  # ... over cells with this tile: their sum, or their minimum if the environment is evil ...
+    best: Any  # ... maximum over slides from this before-state ...
+    points: Any  # ... and the points of the current slide
+    free: Any  # cells still to drop on
     tile: Any
     direction: Any
-    left: Any  # depth of the level
+    left: Any  # remaining depth of the level
     counts: Any
-    salt: Word  # tells this search's entries in the table from those of searches before it, which have the same slots
+    salt: Word  # distinguishes this search's table entries from those of earlier searches
 
 
 def memory_for(shape: Shape, entries: int) -> ExpectimaxMemory:
-    """Memory for searches, with a table of so many entries, a power of two."""
+    """Memory for searches, with a table of `entries` entries, a power of two."""
     assert entries & (entries - 1) == 0
     words = shape.masks.shape[1]
     return ExpectimaxMemory(
@@ -125,7 +125,7 @@ def memory_for(shape: Shape, entries: int) -> ExpectimaxMemory:
 
 @njit(cache=True, nogil=True)
 def mixed(x: Word) -> Word:
-    """The bits of a word well mixed, none lost (SplitMix64)."""
+    """A bijective mix of the bits of a word (SplitMix64)."""
     x = (x ^ x >> Word(30)) * Word(0xBF58476D1CE4E5B9)
     x = (x ^ x >> Word(27)) * Word(0x94D049BB133111EB)
     return x ^ x >> Word(31)
@@ -159,7 +159,7 @@ def search_of(model: TileModel, policy: DepthPolicy, memory: ExpectimaxMemory) -
 
 
 def key_of(board: Any, depth: int) -> Word:
-    """What the table knows an after-state, searched to a depth, by."""
+    """The table key of an after-state searched to a depth."""
 
 
 @overload(key_of)
@@ -171,7 +171,7 @@ def _key_of(board, depth):  # noqa: ANN001, ANN202, ARG001
 
 @njit(cache=True, nogil=True)
 def is_over(limit: ExpectimaxLimit, search: SearchView) -> int:
-    """Why to stop now, or COMPLETED; counts one more before-state."""
+    """The reason to stop now, or COMPLETED; counts one before-state."""
     count = search.counts[0]
     search.counts[0] = count + 1
     if count >= limit.nodes:
@@ -186,7 +186,7 @@ def is_over(limit: ExpectimaxLimit, search: SearchView) -> int:
 
 @njit(cache=True, nogil=True)
 def begin_tile(after: Any, level: int, tile: int, search: SearchView) -> None:
-    """Makes a level ready for its first drop of a tile."""
+    """Prepares a level for its first drop of a tile."""
     search.tile[level] = tile
     search.inner[level] = np.inf if search.evil else 0.0
     search.free[level] = empties(after)
@@ -195,7 +195,7 @@ def begin_tile(after: Any, level: int, tile: int, search: SearchView) -> None:
 
 @njit(cache=True, nogil=True)
 def next_drop(after: Any, level: int, search: SearchView) -> bool:
-    """Makes the next drop of this level's tile its before-state; False if there is no cell left."""
+    """Makes the next drop of this level's tile its before-state; False if no cell is left."""
     free = Word(search.free[level])
     if free == Word(0):
         return False
@@ -208,7 +208,7 @@ def next_drop(after: Any, level: int, search: SearchView) -> bool:
 
 @njit(cache=True, nogil=True)
 def next_slide(before: Any, first: int, slides: Slides) -> Any:
-    """The first legal slide from a direction on, or 4; the after-state; the points."""
+    """The first legal slide at or after a direction, or 4; the after-state; the points."""
     for direction in range(first, 4):
         after, points = slide(before, direction, slides)
         if after != before:
@@ -218,7 +218,7 @@ def next_slide(before: Any, first: int, slides: Slides) -> Any:
 
 @njit(cache=True, nogil=True)
 def last_layers(after: Any, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
-    """V(after, 1), and why it was stopped."""
+    """V(after, 1), and the reason if it was stopped."""
     total = 0.0
     cells = 0
     for tile in range(2):
@@ -240,12 +240,12 @@ def last_layers(after: Any, limit: ExpectimaxLimit, search: SearchView) -> tuple
 
 @njit(cache=True, nogil=True)
 def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
-    """V(root, depth), and why it was stopped."""
+    """V(root, depth), and the reason if it was stopped."""
     if depth == 0:
         return np.float64(value(root, search.net)), COMPLETED
     after, level, left = root, 0, depth
     while True:
-        # Step 1. A new after-state: from the table, or by the tight loop, or opened as a level of its own.
+        # Step 1. A new after-state: take it from the table, evaluate it in the tight loop, or open a level for it.
         if search.adaptive and left > 1 and count_bits(empties(after)) >= WIDE:
             left -= 1
         key = key_of(after, left)
@@ -262,7 +262,7 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
             search.left[level], search.total[level] = left, 0.0
             begin_tile(after, level, COMMON, search)
 
-        # Step 2. A value goes up to the slide it is for, and on up as long as that completes a level.
+        # Step 2. Return a value to its slide, and further up as long as that completes a level.
         going_up = is_known
         while True:
             if going_up:
@@ -272,10 +272,10 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
                 search.best[level] = max(search.best[level], search.points[level] + result)
                 search.direction[level] += 1
                 if search.evil and search.best[level] >= search.inner[level]:
-                    search.direction[level] = 4  # the environment has a cell that is worse for the player
+                    search.direction[level] = 4  # cutoff: the environment has a worse cell for the player
                 going_up = False
 
-            # Step 3. The next slide of this level's before-state goes down.
+            # Step 3. Descend into the next slide of this level's before-state.
             before = load(search.befores, level, root)
             found, after, gained = next_slide(before, search.direction[level], search.slides)
             if found < 4:
@@ -284,7 +284,7 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
                 level += 1
                 break
 
-            # Step 4. No slide is left: the before-state has its value, and the next one is a drop away.
+            # Step 4. No slide is left: the before-state's value is known; go to the next drop.
             if search.direction[level] <= 4:
                 worth = search.best[level] if search.best[level] > -np.inf else 0.0
                 search.inner[level] = min(search.inner[level], worth) if search.evil else search.inner[level] + worth
@@ -295,7 +295,7 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
             if next_drop(this_after, level, search):
                 continue
 
-            # Step 5. No cell is left: the tile has its value; after both tiles the after-state has.
+            # Step 5. No cell is left: the tile's value is known; after both tiles, the after-state's value is.
             chance = search.spawns.rare_chance if search.tile[level] == RARE else 1.0 - search.spawns.rare_chance
             cells = 1 if search.evil else count_bits(empties(this_after))
             search.total[level] += chance * search.inner[level] / cells
@@ -310,7 +310,7 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
 def search_slides(
     before: Any, depth: int, limit: ExpectimaxLimit, search: SearchView, values: NDArray[np.float64]
 ) -> int:
-    """Fills in the worth of each slide, NaN if it is not legal, searched to a depth; why it was stopped."""
+    """Writes the value of each slide (NaN: not legal), searched to a depth; returns the reason if stopped."""
     for direction in range(4):
         after, points = slide(before, direction, search.slides)
         values[direction] = np.nan
@@ -326,7 +326,7 @@ def search_slides(
 def search_drops(
     after: Any, depth: int, limit: ExpectimaxLimit, search: SearchView, values: NDArray[np.float64]
 ) -> int:
-    """Fills in what each drop leaves the player, `values[tile, cell]`, NaN on full cells; why it was stopped."""
+    """Writes the value after each drop, `values[tile, cell]`, NaN on full cells; returns the reason if stopped."""
     slides = np.empty(4)
     for tile in range(2):
         index = search.spawns.common if tile == COMMON else search.spawns.rare
@@ -347,7 +347,7 @@ def search_drops(
 
 @njit(cache=True, nogil=True)
 def worst_cell(after: Any, index: Word, search: SearchView) -> int:
-    """The empty cell where a tile hurts the player most: the least over cells of the most over slides."""
+    """The empty cell where a tile is worst for the player: the minimum over cells of the maximum over slides."""
     worst, least = -1, np.inf
     for cell in range(16):
         if cell_at(after, cell) == 0:
@@ -359,8 +359,8 @@ def worst_cell(after: Any, index: Word, search: SearchView) -> int:
 
 @njit(cache=True, nogil=True)
 def follow(after: Any, plies: int, search: SearchView, actions: NDArray[np.int64]) -> int:
-    """Writes a line of play from an after-state, by opcode, and gives its length: the common tile where it hurts most,
-    then the best slide, both at first sight, and so on.
+    """Writes a line of play from an after-state, by opcode; returns its length. It alternates the common tile on its
+    worst cell and the best slide, both at depth 1.
     """
     length = 0
     while length + 1 < plies:
@@ -387,7 +387,7 @@ def search_each_slide(
     memory: ExpectimaxMemory,
     values: NDArray[np.float64],
 ) -> int:
-    """`search_slides` to `policy.depth`, for callers outside of numba."""
+    """`search_slides` to `policy.depth`, callable from Python."""
     return search_slides(before, policy.depth, limit, search_of(model, policy, memory), values)
 
 
@@ -400,7 +400,7 @@ def search_each_drop(
     memory: ExpectimaxMemory,
     values: NDArray[np.float64],
 ) -> int:
-    """`search_drops` to `policy.depth`, for callers outside of numba."""
+    """`search_drops` to `policy.depth`, callable from Python."""
     return search_drops(after, policy.depth, limit, search_of(model, policy, memory), values)
 
 
@@ -408,5 +408,5 @@ def search_each_drop(
 def likely_line(
     model: TileModel, policy: DepthPolicy, after: Any, memory: ExpectimaxMemory, actions: NDArray[np.int64]
 ) -> int:
-    """`follow` for as many plies as `actions` holds, for callers outside of numba."""
+    """`follow` for as many plies as fit in `actions`, callable from Python."""
     return follow(after, actions.size, search_of(model, policy, memory), actions)

@@ -1,11 +1,11 @@
-"""Scores of tile games: points that the player may still expect."""
+"""Scores of tile games: the player's expected future points."""
 
 from plyd.engines.core.rules import Side
 from plyd.engines.core.search import ExpectedPoints, Report, Score, StopReason
 
 
 def points(value: float, *, exact: bool) -> Score:
-    """A score in points, which are always the player's."""
+    """A score in points, from the player's point of view."""
     return Score(Side.PLAYER_ONE, ExpectedPoints(value), exact)
 
 

@@ -1,4 +1,4 @@
-"""The searcher of tile games: expectimax over a trained network, one slide deeper each time, as time allows."""
+"""The searcher of tile games: expectimax over a trained network with iterative deepening."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,25 +20,25 @@ from plyd.engines.tiles.search.score import GAME_OVER, points
 
 ENTRY_BYTES = 16
 FEWEST_ENTRIES = 1 << 14
-ENTRIES_A_SECOND = 1 << 19  # after-states that a search stores in the table, about
-LONGEST_LINE = 9  # plies of a line of play
+ENTRIES_A_SECOND = 1 << 19  # estimated after-states that a search stores in the table
+LONGEST_LINE = 9  # maximum plies of a line of play
 OPTIONS = (
     Option(
         "environment",
-        "Who drops tiles: chance, or evil, which chooses the cell that hurts the player most (the tile stays chance).",
+        "chance: random drops. evil: random tiles, each on the worst cell for the player.",
         default="chance",
         choices=("chance", "evil"),
     ),
     Option(
         "tile",
-        "The index that an evil environment has to drop, when it is asked for its move; 0 for the likelier one.",
+        "Index of the tile for which an evil environment's move is searched; 0: the more likely tile.",
         default=0,
         minimum=0,
         maximum=31,
     ),
     Option(
         "adaptive",
-        "Look less far where much is free, if no depth is asked for; depths then mean: where it is tight.",
+        "Search boards with many empty cells less deep than crowded ones. Ignored with a depth limit.",
         default=True,
     ),
     memory_option(default=64, minimum=1, maximum=4096),
@@ -52,7 +52,7 @@ REASONS = {
 
 
 class TileSearcher:
-    """Searches positions of one variant; the table it keeps between searches is only space, not knowledge."""
+    """Searches positions of one variant. Keeps its table's memory between searches, but none of the entries."""
 
     def __init__(self, player: Player, options: Mapping[str, OptionValue], megabytes: int) -> None:
         self.player = player
@@ -62,23 +62,23 @@ class TileSearcher:
         self.tile = int(options["tile"]) or max(spawns, key=lambda index: spawns[index])
         if self.tile not in spawns:
             allowed = " or ".join(map(str, spawns))
-            raise BadOption(f"option tile is {self.tile}; allowed is 0, or what {player.variant} drops: {allowed}")
+            raise BadOption(f"option tile is {self.tile}; allowed is 0, or a drop of {player.variant}: {allowed}")
         self.adaptive = bool(options["adaptive"])
         self._most_entries = megabytes * (1 << 20) // ENTRY_BYTES
         self._reserved: ExpectimaxMemory | None = None
-        self.memory: ExpectimaxMemory | None = None  # the part of it that the last search used
+        self.memory: ExpectimaxMemory | None = None  # the part that the last search used
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
-        """A report for each depth completed, then the final one."""
+        """A report for each completed depth, then the final one."""
         if not self.rules.legal_moves(position):
             yield GAME_OVER
         else:
             yield from run(partial(TileRun, self, position, limits, stop))
 
     def memory_for(self, limits: Limits, seconds: float | None) -> ExpectimaxMemory:
-        """Memory with a table as large as a search within these limits needs, or as the memory granted allows.
+        """Memory with a table large enough for a search within these limits, at most the granted memory.
 
-        The address space of the table is reserved once; how much of it is used follows the limits.
+        The table's address space is reserved once; the limits determine how much of it is used.
         """
         wanted = min(upper(limits.max_nodes), NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND))
         entries = power_of_two(min(max(wanted, FEWEST_ENTRIES), self._most_entries))
@@ -91,7 +91,7 @@ class TileSearcher:
 
 
 class TileRun(SearchRun):
-    """One search: a depth a step."""
+    """One search: each step completes one depth."""
 
     def __init__(self, owner: TileSearcher, position: Position, limits: Limits, stop: Stop) -> None:
         super().__init__(limits, stop)
@@ -101,38 +101,38 @@ class TileRun(SearchRun):
         self._memory.counts[0], self._memory.counts[1] = 0, self._memory.counts[1] + 1
         self._until = ExpectimaxLimit(np.int64(self.deadline_ns), np.int64(self.max_nodes), stop.flag)
         self._adaptive = owner.adaptive and limits.max_depth is None
-        self._depth = 0  # completed
+        self._depth = 0  # last completed depth
         self._best = Report(points(0.0, exact=False))
         self._reason: StopReason | None = None  # why a depth was not completed
         self._has_news = False
 
     @property
     def nodes(self) -> int:
-        """Positions with the player to move."""
+        """Positions searched with the player to move."""
         return int(self._memory.counts[0])
 
     @property
     def has_answer(self) -> bool:
-        """Whether a depth was completed."""
+        """Whether a depth is complete."""
         return self._depth > 0
 
     def is_deep_enough(self, depth: int) -> bool:
-        """Whether that depth is complete."""
+        """Whether this depth is complete."""
         return self._depth >= depth
 
     def is_report_due(self) -> bool:
-        """Once for each depth."""
+        """Once per depth."""
         is_due, self._has_news = self._has_news, False
         return is_due
 
     def stop_reason(self) -> StopReason | None:
-        """Why the last depth was not completed, or the limit that binds now."""
+        """Why the last depth was not completed, or the limit reached now."""
         if self._depth >= expectimax.MAX_DEPTH:
             return StopReason.DEPTH
         return self._reason or super().stop_reason()
 
     def step(self) -> None:
-        """Search one slide deeper; the first depth is completed whatever the limits."""
+        """Search one slide deeper; the first depth is always completed."""
         policy = DepthPolicy(np.int64(self._depth + 1), self._owner.evil, self._adaptive)
         values, status = self._values(self._position, policy, self._until if self.has_answer else UNLIMITED)
         if status != expectimax.COMPLETED:
@@ -145,14 +145,14 @@ class TileRun(SearchRun):
         self._has_news = True
 
     def report(self, reason: StopReason | None) -> Report:
-        """The last depth completed."""
+        """The result of the last completed depth."""
         if reason is None:
             return self._best
         return replace(self._best, nodes=self.nodes, seconds=self.budget.elapsed_seconds, stop_reason=reason)
 
     def _values(self, position: Position, policy: DepthPolicy, limit: ExpectimaxLimit) -> tuple[dict[str, float], int]:
-        """What each move leaves the player to expect, its points included; and why the search was stopped."""
-        if not any(position.cells):  # after the first drop comes another one, then the player
+        """The value of each move for the player, its points included; and the reason if the search was stopped."""
+        if not any(position.cells):  # another drop follows the first one
             return self._first_drops(position, policy, limit)
         board = self._player.game.board(position.cells)
         model = self._player.model
@@ -183,7 +183,7 @@ class TileRun(SearchRun):
         return values, status
 
     def _ranked(self, values: dict[str, float], policy: DepthPolicy) -> Report:
-        """The report on the position, whose moves have these values: best slide, worst drop or likeliest drop first."""
+        """The report for these values of moves: best slide, worst drop or likeliest drop first."""
         position, evil, tile = self._position, self._owner.evil, self._owner.tile
         odds = {move.text: move.probability for move in self._rules.legal_moves(position)}
         if position.before:
@@ -212,7 +212,7 @@ class TileRun(SearchRun):
         return Report(points(value, exact=False), move, lines)
 
     def _follow(self, move: str, policy: DepthPolicy) -> list[str]:
-        """How play may go on after a slide, no further than was searched; nothing after a drop."""
+        """The likely line after a slide, within the searched depth; nothing after a drop."""
         if not self._position.before or policy.depth == 1:
             return []
         after = self._rules.play(self._position, move).position
@@ -223,5 +223,5 @@ class TileRun(SearchRun):
 
 
 def power_of_two(number: int) -> int:
-    """The largest power of two that is not above a number."""
+    """The largest power of two not above a number."""
     return 1 << (number.bit_length() - 1)

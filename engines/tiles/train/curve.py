@@ -2,7 +2,7 @@
 
 from typing import Any
 
-TILES = 6  # that are drawn, the largest
+TILES = 6  # the largest tiles are drawn
 
 
 def draw(figure: Any, lines: list[dict[str, Any]]) -> None:

@@ -1,21 +1,22 @@
-"""Learning to play tile games, in numba: whole games of self-play, then the network learns from each, backwards.
+"""Training for tile games, in numba: plays whole games, and learns from each one backwards.
 
     before --slide, points--> after --drop--> before --slide--> after ... --drop--> before (no slide: the end)
 
-After-state learning values what a slide leaves. Of a game with after-states s_0 ... s_T and points r_0 ... r_T,
+After-state learning estimates the value of a board after a slide. In a game with after-states s_0 ... s_T and points
+r_0 ... r_T,
 
     target(s_T) = 0
     target(s_t) = r_{t+1} + lambda target(s_{t+1}) + (1 - lambda) V(s_{t+1})          (lambda 0 is TD(0))
 
-and each of the m weights under s_t moves by its share of the error, rate (target - V) / m. With temporal coherence (TC)
-the rate of a weight is multiplied by |E| / A, where E is the sum of the errors it has seen and A the sum of their
-sizes: errors of one sign keep a weight moving, errors that cancel out let it rest.
+and each of the m weights of s_t changes by its share of the error, rate (target - V) / m. With temporal coherence (TC)
+the rate of a weight is multiplied by |E| / A, where E is the sum of its errors so far and A the sum of their absolute
+values: errors of one sign keep a weight moving, errors that cancel out let it rest.
 
-The lab's way values before-states instead: a slide is worth its points and the mean, over every drop that may follow,
-of the before-state it leads to; before-state s_t learns from r_t + V(s_{t+1}), the last one that has a slide from r_T
-alone. It needs ten times as many values a move.
+The method `lab` (that of the 2048 lab's program, see docs/tiles.md) estimates before-states instead: the value of a
+slide is its points plus the mean value of the before-states over all drops. Before-state s_t learns from r_t +
+V(s_{t+1}), the last one with a slide from r_T alone. This needs ten times as many evaluations per move.
 
-Several threads may learn into the same weights at once: they take no locks, and lose an update now and then.
+Several threads may update the same weights at once: they take no locks, and occasionally lose an update.
 """
 
 from typing import Any, NamedTuple
@@ -39,34 +40,34 @@ from plyd.engines.tiles.ntuple.network import (
 )
 
 Weights = NDArray[np.float32]
-AHEAD = SLOTS - 1  # boards whose weights are on their way while one learns
+AHEAD = SLOTS - 1  # boards whose weights are prefetched while one learns
 
 
 class Method(NamedTuple):
-    """How to learn."""
+    """Parameters of learning."""
 
     rate: np.float32  # alpha, divided among the features
     trace: np.float32  # lambda
-    coherent: bool  # TC, or plain TD
-    every: np.int64  # moves after which to learn from them; 0 for once, when the game is over
-    restart_moves: np.int64  # a game of so many moves is begun again from its middle; 0 for never
-    goal: np.int64  # a game ends, won, with a tile of this index; 0 for none
-    goal_points: np.int64  # what the slide that makes such a tile gains at least
-    bonus: np.float32  # what a game that is won is worth, beside its points
-    on_befores: bool  # the lab's way
+    coherent: bool  # TC if true, else plain TD
+    every: np.int64  # learn after this many moves; 0: once, at the end of the game
+    restart_moves: np.int64  # a game of at least this many moves is replayed from its middle; 0: never
+    goal: np.int64  # a game is won, and ends, with a tile of this index; 0: none
+    goal_points: np.int64  # minimum points of the slide that makes such a tile
+    bonus: np.float32  # value of a won game, in addition to its points
+    on_befores: bool  # the method `lab`
 
 
 class Desk(NamedTuple):
-    """What one thread needs to play games and learn from them."""
+    """The workspace of one thread for playing games and learning from them."""
 
-    path: NDArray[np.uint64]  # (moves, words): after-states, or before-states in the lab's way
+    path: NDArray[np.uint64]  # (moves, words): after-states, or before-states with the method `lab`
     points: NDArray[np.float32]  # (moves,): of the slide to the after-state, or from the before-state
-    seed: NDArray[np.uint64]  # (1,): state of the random numbers
+    seed: NDArray[np.uint64]  # (1,): state of the random generator
     scratch: NDArray[np.uint64]  # see network.scratch_for
 
 
 class Game(NamedTuple):
-    """A game in play where a kernel works with it; see `pointer_to`."""
+    """A game in progress, by address; see `pointer_to`."""
 
     path: Any
     points: Any
@@ -85,11 +86,11 @@ def game_of(desk: Desk, rows: Rows, spawns: Spawns) -> Game:
 
 @njit(cache=True, nogil=True)
 def update(slot: int, net: Network, sums: Any, error: np.float32, method: Method) -> np.float32:
-    """Moves the weights at a slot's places by their share of an error; the value they then have.
+    """Changes the weights at a slot's places by their share of an error; returns the new value.
 
-    If a place comes twice, the first of them counts as it was in between, as in the lab's program.
+    If a place occurs twice, the first occurrence adds its weight after one update only, as in the lab's program.
 
-    `sums` has E and A of each weight side by side; plain TD does not look at it.
+    `sums` holds E and A of each weight side by side; plain TD does not read it.
     """
     features = IMAGES * net.patterns
     first = slot * features
@@ -115,7 +116,7 @@ def update(slot: int, net: Network, sums: Any, error: np.float32, method: Method
 def learn_afters(
     like: Any, begin: int, end: int, target: np.float32, net: Network, sums: Any, method: Method, game: Game
 ) -> None:
-    """Learns from the after-states begin ... end - 1 of a path, last first; `target` is the last one's."""
+    """Learns from the after-states begin ... end - 1 of a path, last first; `target` is that of the last one."""
     for t in range(end - 1, max(begin, end - AHEAD) - 1, -1):
         bring(load(game.path, t, like), t % SLOTS, net, sums, method)
     for t in range(end - 1, begin - 1, -1):
@@ -128,7 +129,7 @@ def learn_afters(
 
 @njit(cache=True, nogil=True)
 def bring(board: Any, slot: int, net: Network, sums: Any, method: Method) -> None:
-    """Finds a board's places, and sends for what an update needs there."""
+    """Finds a board's places, and prefetches what an update needs there."""
     find_places(board, slot, net)
     if method.coherent:
         first = slot * IMAGES * net.patterns
@@ -138,7 +139,7 @@ def bring(board: Any, slot: int, net: Network, sums: Any, method: Method) -> Non
 
 @njit(cache=True, nogil=True)
 def play_afters(start: Any, net: Network, sums: Any, method: Method, game: Game) -> tuple[int, int, int]:
-    """Plays a game from a before-state by the values of after-states and learns from it: moves, points, largest."""
+    """Plays a game by the values of after-states and learns from it; returns moves, points and largest index."""
     board, moves, score, learned = start, 0, 0, 0
     is_won = False
     while moves < game.most_moves and not is_won:
@@ -178,7 +179,7 @@ def mean_over_drops(after: Any, spawns: Spawns, net: Network) -> float:
 
 @njit(cache=True, nogil=True)
 def play_befores(start: Any, net: Network, sums: Any, method: Method, game: Game) -> tuple[int, int, int]:
-    """Plays a game by the values of before-states and learns from it, the lab's way: moves, points, largest."""
+    """Plays a game by the values of before-states and learns from it (`lab`); returns moves, points, largest index."""
     board, moves, score = start, 0, 0
     while moves < game.most_moves:
         best, best_worth, best_after, best_points = -1, np.float32(0), board, 0
@@ -216,8 +217,8 @@ def train(
     desk: Desk,
     results: NDArray[np.int64],
 ) -> int:
-    """Plays games and learns from each. Fills `results` (games, 3) with points, moves and largest index of each game;
-    gives all moves, those of restarted games included.
+    """Plays games and learns from each. Writes points, moves and largest index of each game to `results` (games, 3);
+    returns the total of moves, including those of restarted games.
     """
     net, game, sums_at = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns), pointer_to(sums)
     all_moves = 0

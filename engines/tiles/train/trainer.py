@@ -1,8 +1,8 @@
 """Training an n-tuple network on all cores: threads play whole games and learn from each.
 
-What a run is, and what its folder has, is in `engines/core/training_run.py`. A checkpoint holds the weights, the sums
-of temporal coherence and the states of the random numbers. A line of the log is about 1000 games: average and maximum
-points, and the share of games that reached each tile.
+`engines/core/training_run.py` explains a run and its folder. A checkpoint holds the weights, the sums of temporal
+coherence and the states of the random generators. A line of the log is about 1000 games: average and maximum points,
+and the share of games that reached each tile.
 """
 
 import threading
@@ -24,10 +24,10 @@ from plyd.models.errors import BadWeights
 from plyd.models.ntuple.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from plyd.models.ntuple.patterns import patterns_of, text_of
 
-BLOCK = 1000  # games of a line of the log
+BLOCK = 1000  # games per line of the log
 BATCH = 10  # games that a thread plays at a time
-LONGEST_GAME = 1 << 18  # moves
-ENDLESS = 1 << 62  # games
+LONGEST_GAME = 1 << 18  # maximum moves of a game
+ENDLESS = 1 << 62  # number of games without a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class TilePlan:
     restart: int = 0
     """Games of this many moves or more are played again from the middle; 0: never."""
     optimism: float = 0.0
-    """The value of every board before anything is learned."""
+    """Initial value of every board."""
     goal: int = 0
     """A game ends, won, with a tile of this index; 0: games go on until no slide is left."""
     bonus: float = 0.0
@@ -58,7 +58,7 @@ class TilePlan:
     seed: int = 1
 
     def kernel_method(self, game: TileGame) -> Method:
-        """The plan as the kernels take it."""
+        """The plan in the kernels' format."""
         rate, trace = np.float32(self.rate), np.float32(self.trace)
         goal_points = game.rules.tile(self.goal) if self.goal else 0
         return Method(
@@ -76,7 +76,7 @@ class TilePlan:
 
 @dataclass(slots=True)
 class TileProgress:
-    """How far a run is."""
+    """Progress of a run."""
 
     games: int = 0
     moves: int = 0
@@ -106,7 +106,7 @@ class TileTrainer:
         self._began = time.monotonic()
         self._moves_before = 0
         self._lock = threading.Lock()
-        self._games_left = 0  # of the block, not yet taken by a thread
+        self._games_left = 0  # of the block, not yet started by a thread
 
     @property
     def count(self) -> int:
@@ -114,7 +114,7 @@ class TileTrainer:
         return self.progress.games
 
     def load(self, path: Path) -> None:
-        """Takes up a checkpoint."""
+        """Loads a checkpoint."""
         found = read_checkpoint(path)
         mine = (self.plan.game, self.plan.variant, self.network, int(self.shape.base))
         theirs = (found.game, found.variant, found.network, found.base)
@@ -131,7 +131,7 @@ class TileTrainer:
         self.progress = TileProgress(**found.progress)
 
     def save(self, path: Path) -> None:
-        """Writes a checkpoint: the weights that differ from a fresh one, and what belongs to them."""
+        """Writes a checkpoint: the weights that differ from their initial value, and the learning state."""
         is_learned = self.weights != self.fresh_weight
         sums = self.sums.reshape(-1, 2)
         if sums.size:
@@ -157,7 +157,7 @@ class TileTrainer:
         return {"plan": asdict(self.plan)}
 
     def facts(self) -> dict[str, Any]:
-        """What is trained and how far, for the manifest."""
+        """What is trained, and how far, for the manifest."""
         facts: dict[str, Any] = {"game": self.plan.game, "variant": self.plan.variant, "network": self.network}
         facts |= {"base": int(self.shape.base), "threads": self.threads}
         progress = asdict(self.progress) | {"seconds": round(self.progress.seconds)}
@@ -169,7 +169,7 @@ class TileTrainer:
         return f"{self.weights.size:,} weights, {self.plan.method}"
 
     def status(self) -> str:
-        """Games, and the speed since this command began."""
+        """Games, and the speed since this command started."""
         pace = (self.progress.moves - self._moves_before) / max(time.monotonic() - self._began, 1e-9)
         return f"{self.progress.games} games, {pace / 1e6:.2f}M moves/s"
 
@@ -232,7 +232,7 @@ class TileTrainer:
         }
 
     def text_of(self, line: LogLine) -> str:
-        """The lab's block of statistics: of each tile the share of games that reached it, and that ended with it."""
+        """The lab's block of statistics: for each tile the share of games that reached it, and that ended with it."""
         head = f"{line['games']}\tavg = {line['average']:.0f}, max = {line['maximum']}, {line['pace']:.0f} moves/s"
         shares = list(line["reached"].items())
         ended = [share - (shares[i + 1][1] if i + 1 < len(shares) else 0.0) for i, (_, share) in enumerate(shares)]

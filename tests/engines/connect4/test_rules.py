@@ -246,7 +246,7 @@ def test_x_has_as_many_stones_as_o_or_one_more(text, counts):
     ],
 )
 def test_a_stone_that_hangs_in_the_air_is_refused(text, column):
-    assert_refused(text, f'a stone hangs in the air in column {column} of "{text}"')
+    assert_refused(text, f'a stone has an empty cell below it in column {column} of "{text}"')
 
 
 @pytest.mark.parametrize(

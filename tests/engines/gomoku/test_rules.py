@@ -413,7 +413,7 @@ def test_rows_of_different_length_are_both_shown():
     ],
 )
 def test_stones_that_say_nothing_of_the_mover_need_a_letter(text, counts):
-    assert_refused(text, counts, f'"{text}"', "say who is to move", f'"{text} x"')
+    assert_refused(text, counts, f'"{text}"', "add the side to move", f'"{text} x"')
     for mover in "xo":
         assert FREESTYLE.parse(f"{text} {mover}").mover == mover
 
