@@ -29,6 +29,7 @@ PACKAGE = Path(__file__).parents[2]  # the folder that is installed as plyd, or 
 UNUSED_DAYS = 14  # after this many days without use, a folder is removed
 IMPORT = re.compile(rb"^[ \t]*from plyd\.([\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 NAME = re.compile(rb"\w+")
+USES_US = b"from plyd.engines.core.kernel_cache import njit"  # sources outside of this package: plug-ins, tests
 
 njit = numba.njit
 
@@ -58,7 +59,8 @@ class ImportAwareLocator(caching._CacheLocator):
     def from_function(cls, kernel: Any, file: str) -> "ImportAwareLocator | None":
         """A locator for a kernel of this package; None for other functions, so that numba tries its own locators."""
         source = Path(file)
-        return cls(kernel, source) if source.is_relative_to(PACKAGE) else None
+        is_ours = source.is_relative_to(PACKAGE) or (source.is_file() and USES_US in contents(source))
+        return cls(kernel, source) if is_ours else None
 
 
 caching.CacheImpl._locator_classes.insert(0, ImportAwareLocator)
@@ -68,7 +70,7 @@ def digest_of(source: Path) -> str:
     """Sixteen hexadecimal digits over Python's version, a source file and every plyd file that it imports."""
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(reachable(source)):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + contents(path) + b"\0")
+        digest.update(module_of(path).encode() + b"\0" + contents(path) + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -81,6 +83,13 @@ def reachable(source: Path) -> set[Path]:
                 found.add(path)
                 open_ends.append(path)
     return found
+
+
+def module_of(source: Path) -> str:
+    """A name for a source file that does not depend on where the package is installed."""
+    is_ours = source.is_relative_to(PACKAGE)
+    parts = source.relative_to(PACKAGE).parts[1:] if is_ours else source.parts[-2:]
+    return ".".join(parts).removesuffix(".py")
 
 
 @functools.cache
@@ -110,8 +119,7 @@ def contents(source: Path) -> bytes:
 @functools.cache
 def folder_of(source: Path, digest: str) -> Path:
     """The folder for the kernels of a source file: created if missing, else its time of last use is updated."""
-    module = ".".join(source.relative_to(PACKAGE).with_suffix("").parts[1:])  # without "engines"
-    folder = root() / f"{module}-{digest}"
+    folder = root() / f"{module_of(source)}-{digest}"
     try:
         folder.mkdir(exist_ok=True)
         os.utime(folder)

@@ -52,7 +52,7 @@ def figures() -> Iterator[Figure]:
     if CORES.count > 1:
         ratios = [_pace_of_threads(positions[3], 2) / _pace_of_threads(positions[3], 1) for _ in range(RUNS)]
         yield Figure(GAME, "NegaScout, two threads, each with a core", statistics.median(ratios), "times one")
-    walks = statistics.median(_pace(position, engine="mcts", threads=1) for position in positions[:RUNS])
+    walks = statistics.median(_pace(position, method="mcts", threads=1) for position in positions[:RUNS])
     yield Figure(GAME, "MCTS, middle games, one core", walks, "simulations/s")
 
 

@@ -5,7 +5,6 @@ import random
 
 import numpy as np
 import pytest
-from numba import njit
 
 from plyd.engines.connect4.board import (
     BELOW,
@@ -42,6 +41,7 @@ from plyd.engines.connect4.playout import any_of, blind_playout, next_random, pl
 from plyd.engines.connect4.rules import RULES, lines_of, mover
 from plyd.engines.connect4.rules import has_four as has_four_by_rulebook
 from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits

@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from numba import njit
 
 from plyd.engines.core import cores
 from plyd.engines.core.cores import CORES, Cores
 from plyd.engines.core.intrinsics import Stop, count_bits, is_raised, lowest_bit_index, nth_bit_index, take_number
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import (
     aside,
     both,

@@ -3,12 +3,12 @@
 import functools
 
 import numpy as np
-from numba import njit
 
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import O, X, empty_board, list_near, list_of, place_of, play, set_up, undo, view
 from plyd.engines.gomoku.board.evaluation import Weights
 from plyd.engines.gomoku.board.patterns import A_THREE, COMBINATIONS, KINDS
-from plyd.engines.gomoku.board.vcf import NODES, PLIES, answer_to, begin, leave_vcf, search_vcf, vcf_view
+from plyd.engines.gomoku.board.vcf import NODES, PLIES, answer_to, continue_vcf, leave_vcf, vcf_view
 from plyd.engines.gomoku.board.vct import leave_vct, list_answers, vct_view
 
 COLOURS = {"x": X, "o": O}
@@ -25,15 +25,6 @@ def put_stone(board, point, colour):
 def take_stone(board, point):
     """Take a stone off a board."""
     undo(view(board), point)
-
-
-@njit(cache=True)
-def chase_on(board, vcf, attacker, nodes, is_new):
-    """A slice of a VCF: what it found. The board is left as the VCF has it."""
-    v, c = view(board), vcf_view(vcf)
-    if is_new:
-        begin(c)
-    return search_vcf(v, c, attacker, nodes)
 
 
 @njit(cache=True)
@@ -113,7 +104,7 @@ def points(numbers):
 
 def vcf_whole(board, vcf, colour, nodes=1 << 40):
     """What a VCF of so many nodes finds, the line it found, its length and its nodes; the board is as before."""
-    found = chase_on(board, vcf, colour, nodes, True)
+    found, _ = continue_vcf(board, vcf, colour, nodes, True)
     plies = int(vcf.state[PLIES])
     line = points(vcf.line[:plies])
     leave_chase(board, vcf)

@@ -8,10 +8,10 @@ import random
 
 import numpy as np
 import pytest
-from numba import njit
 
 from plyd.engines.core.errors import BadMove
 from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Proven, Result

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numba import njit
 
 from plyd.engines.core import intrinsics
 from plyd.engines.core.intrinsics import extract_bits, pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import (
     cell_at,
     count_empty,
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
     tops: Any  # (n,): largest index
 
 
-@njit
+@njit(cache=True)
 def look(boards, like, rows, seen):
     slides, images = slides_of(rows), np.zeros(16, np.uint64)
     for i in range(len(boards)):
@@ -216,7 +216,7 @@ def test_a_tile_put_on_an_empty_cell_is_on_that_cell(game, boards, seen):
                 assert cells_of(game, placed[cell]) == (*cells[:cell], DROPPED, *cells[cell + 1 :])
 
 
-@njit
+@njit(cache=True)
 def drop_often(board, spawns, seed, out):
     for i in range(len(out)):
         store(pointer_to(out), i, drop(board, spawns, seed))

@@ -90,7 +90,7 @@ def shelf(tmp_path, files, monkeypatch):
 
 
 def test_weights_that_ship_are_loaded_if_they_are_as_their_manifest_says(shelf):
-    assert load_player(GAMES["2048"], "classic").model == Model("2048-classic", shelf.read_bytes()[-32:].hex())
+    assert load_player(GAMES["2048"], "classic").info == Model("2048-classic", shelf.read_bytes()[-32:].hex())
 
 
 def test_weights_that_ship_are_refused_if_they_are_others_than_their_manifest_says(shelf):
@@ -117,7 +117,7 @@ def test_a_player_from_a_file_plays_by_its_weights(files, name, variant):
     path = files[name, variant]
     player = load_player(GAMES[name], variant, path)
     assert (player.game, player.variant) == (GAMES[name], variant)
-    assert player.model == Model(path.stem, path.read_bytes()[-32:].hex())
+    assert player.info == Model(path.stem, path.read_bytes()[-32:].hex())
 
 
 def harmed(data, harm):

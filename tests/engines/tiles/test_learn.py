@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from numba import njit
 
 from plyd.engines.core.intrinsics import pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import load, slides_of, store
 from plyd.engines.tiles.ntuple.moves import best_slide
 from plyd.engines.tiles.ntuple.network import network_of, scratch_for, shape_of
@@ -30,13 +30,13 @@ def method_of(rate=1.0, trace=0.0, coherent=False, every=0, restart_moves=0):
     return Method(np.float32(rate), np.float32(trace), coherent, *whole, np.float32(0), False)
 
 
-@njit
+@njit(cache=True)
 def learn_path(like, begin, end, target, rows, spawns, weights, sums, shape, method, desk):
     net, game = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns)
     learn_afters(like, begin, end, target, net, pointer_to(sums), method, game)
 
 
-@njit
+@njit(cache=True)
 def find_best_slides(boards, like, rows, weights, shape, scratch, best, afters, points, values):
     net, slides = network_of(weights, shape, scratch), slides_of(rows)
     for i in range(len(boards)):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from numba import njit
 
 from plyd.engines.core.intrinsics import pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import load
 from plyd.engines.tiles.ntuple.network import (
     SLOTS,
@@ -30,7 +30,7 @@ NETWORKS = [
 ]
 
 
-@njit
+@njit(cache=True)
 def look(boards, like, weights, shape, scratch, values, places, slots):
     """The value of each board and the places that it is the sum of; values of the first boards, each in its slot."""
     net = network_of(weights, shape, scratch)

@@ -11,10 +11,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from numba import njit
 
 from plyd.clients.cli import main
 from plyd.engines.core.intrinsics import pointer_to
+from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.training_run import LOCK, LOG, TrainingRun, revision
 from plyd.engines.tiles.ntuple.network import network_of, scratch_for, shape_of
 from plyd.engines.tiles.train import trainer
@@ -455,7 +455,7 @@ def test_a_game_that_is_won_teaches_its_bonus():
 LAST_SLIDE = (3, 4, 5, 6, 7, 8, 9, 10, 3, 4, 5, 6, 7, 8, 9, 6)
 
 
-@njit
+@njit(cache=True)
 def play_lab(start, rows, spawns, weights, sums, shape, method, desk):
     net, game = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns)
     return play_befores(start, net, pointer_to(sums), method, game)

@@ -1,4 +1,4 @@
-"""A real browser on a real page: one `plyd up` and one Chromium for all tests, a fresh profile for each test."""
+"""A real browser on a real page: one `plyd up` for all tests, one Chromium a file, a fresh profile for each test."""
 
 import json
 import os
@@ -26,7 +26,7 @@ GAMES = {
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def up(tmp_path_factory):
     """`plyd up`: every engine and the page."""
     up = PlydUp(tmp_path_factory.mktemp("up") / "log")
@@ -68,11 +68,11 @@ class PlydUp:
             self.wait_for_next()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def chromium():
     """A browser; without one the tests are skipped, except in CI.
 
-    While it is open, Playwright keeps an event loop in this thread, so it is closed before the tests of other folders.
+    While it is open, Playwright keeps an event loop in this thread, so it is closed before other tests, which may run one of their own.
     """
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not path and not os.environ.get("CI"):
