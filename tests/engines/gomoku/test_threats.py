@@ -8,7 +8,7 @@ import pytest
 
 from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import place_of, point_at
-from plyd.engines.gomoku.board.vcf import FAIL, NODES, UNDECIDED, WIN, vcf_for
+from plyd.engines.gomoku.board.vcf import FAIL, NODES, UNDECIDED, WIN, continue_vcf, vcf_for
 from plyd.engines.gomoku.board.vct import continue_vct, vct_for
 from plyd.engines.gomoku.fit.pattern_games import Sparring
 from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, move_at, other, point_of
@@ -18,7 +18,6 @@ from tests.engines.gomoku.kernels import (
     answers_on,
     board_for,
     changes_since,
-    chase_on,
     leave_chase,
     leave_proving,
     points,
@@ -312,7 +311,7 @@ def test_a_chase_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
         for nodes in (1, 2, 7):
             board, vcf = board_for(rules, position), vcf_for(1 << 10)
             before, is_new = snapshot(board), True
-            while (found := chase_on(board, vcf, colour, nodes, is_new)) == UNDECIDED:
+            while (found := continue_vcf(board, vcf, colour, nodes, is_new)[0]) == UNDECIDED:
                 is_new, cut = False, cut + 1
             line = points(vcf.line[: whole[2]])
             leave_chase(board, vcf)
@@ -320,7 +319,7 @@ def test_a_chase_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
             assert (found, line, int(vcf.state[NODES])) == (whole[0], whole[1], whole[3])
         board, vcf = board_for(rules, position), vcf_for(1 << 10)
         for nodes in (1, 2, 3, 5, 9, 30):
-            chase_on(board, vcf, colour, nodes, True)
+            continue_vcf(board, vcf, colour, nodes, True)
             leave_chase(board, vcf)
             assert not changes_since(board, before)
         assert vcf_whole(board, vcf, colour)[0] == whole[0]

@@ -72,7 +72,7 @@ class PlydUp:
 def chromium():
     """A browser; without one the tests are skipped, except in CI.
 
-    While it is open, Playwright keeps an event loop in this thread, so it is closed before other tests, which may run one of their own.
+    While it is open, Playwright keeps an event loop in this thread. It is closed before other tests start one.
     """
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not path and not os.environ.get("CI"):
