@@ -15,7 +15,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script that run
 
 settings.register_profile(
     "quick",
-    max_examples=40,
+    max_examples=20,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

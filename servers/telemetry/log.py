@@ -28,8 +28,9 @@ def set_up(level: str, form: str, *, quiet_requests: bool = False) -> None:
     handler.setFormatter(HumanFormatter() if is_human else JsonFormatter())
     logging.getLogger().handlers[:] = [handler]  # messages of gRPC and asyncio get the same format
     logging.getLogger("plyd").setLevel(level.upper())
-    if quiet_requests and level != "debug":
-        logging.getLogger("plyd.request").setLevel(max(logging.WARNING, logging.getLogger("plyd").level))
+    is_quiet = quiet_requests and level != "debug"
+    quiet_level = max(logging.WARNING, logging.getLogger("plyd").level)
+    logging.getLogger("plyd.request").setLevel(quiet_level if is_quiet else logging.NOTSET)
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # our lines do not show them
     logging._srcfile = None  # nor the place in the source, which takes time to find
 

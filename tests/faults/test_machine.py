@@ -115,6 +115,7 @@ def test_training_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_is_ro
     assert read_checkpoint(folder).progress["games"] == 100
 
 
+@pytest.mark.slow
 def test_a_gomoku_trainer_on_a_full_disk_leaves_the_old_checkpoint(small_disk):
     pytest.importorskip("torch")
     from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer

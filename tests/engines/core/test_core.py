@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from numba import njit
@@ -11,7 +12,7 @@ from plyd.engines import registry
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadOption, EngineError, UnknownGame, quoted
 from plyd.engines.core.intrinsics import NEVER, Stop, is_raised, monotonic_ns
-from plyd.engines.core.options import Option, read_options
+from plyd.engines.core.options import Option, granted_megabytes, memory_option, read_options
 from plyd.engines.core.search import Report, Score, StopReason, Unreachable
 from tests.patience import SOON
 
@@ -87,6 +88,23 @@ def test_an_unknown_option_is_quoted_with_the_known_ones():
 def test_a_bad_value_among_good_ones_is_a_bad_option():
     with pytest.raises(BadOption, match='option method is "mcts"'):
         read_options((LAYERS, METHOD), {"layers": "5", "method": "mcts"})
+
+
+def test_an_alias_sets_its_option_but_may_not_contradict_it():
+    options = (replace(METHOD, aliases=("engine",)), LAYERS)
+    assert read_options(options, {"engine": "expectimax"}) == {"method": "expectimax", "layers": 3}
+    assert read_options(options, {"engine": "exact", "method": "exact"})["method"] == "exact"
+    message = '^options method and engine mean the same, but are "exact" and "expectimax"$'
+    with pytest.raises(BadOption, match=message):
+        read_options(options, {"method": "exact", "engine": "expectimax"})
+    with pytest.raises(BadOption, match=r"options are method, layers$"):  # the alias is not advertised
+        read_options(options, {"depth": "5"})
+
+
+def test_memory_that_is_granted_counts_more_than_what_the_option_asks_for():
+    options = read_options((memory_option(default=64, minimum=1, maximum=100),), {"memory": "32"})
+    assert granted_megabytes(options, None) == 32
+    assert granted_megabytes(options, 8) == 8
 
 
 # --- Reports ----------------------------------------------------------------------------------------------------------

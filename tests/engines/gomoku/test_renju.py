@@ -472,6 +472,7 @@ def threatened(chance):
             yield position, board
 
 
+@pytest.mark.slow
 def test_answers_to_a_threat_are_all_that_are_not_forbidden():
     marks, seen = np.zeros(30 * 32, np.int32), 0
     for position, board in threatened(random.Random(7)):
@@ -489,6 +490,7 @@ def test_answers_to_a_threat_are_all_that_are_not_forbidden():
             return
 
 
+@pytest.mark.slow
 def test_x_does_not_win_by_force_where_the_five_he_must_stop_is_forbidden_to_him():
     chance, seen = random.Random(8), 0
     while seen < 40:

@@ -297,6 +297,7 @@ WORDS = "--blocks 1 --channels 4 --batch 16 --bootstrap-steps 4 --generation 2 -
 WORDS += " --rate-games 2 --processes 1 --reuse 20"
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_and_its_workers_end_with_it(tmp_path, games):
     folder = tmp_path / "run"
     log = folder / LOG

@@ -78,19 +78,19 @@ def test_streams_have_ids_too(sticks):
 
 @pytest.fixture
 def written(monkeypatch, keep_loggers):
-    """The lines of the log, in the form asked for."""
+    """The lines of the log that a call left, in the form asked for."""
     stderr = io.StringIO()
 
-    def set_up(form):
+    def set_up(form, call):
         monkeypatch.setattr(sys, "stderr", stderr)
         log.set_up("info", form)
-        return lambda: stderr.getvalue().splitlines()
+        return lambda: [line for line in stderr.getvalue().splitlines() if call in line]  # others may still come
 
     return set_up
 
 
 def test_the_traceback_of_a_fault_has_the_id_of_its_call(sticks, written):
-    lines = written("json")
+    lines = written("json", "mine-5")
     with pytest.raises(grpc.RpcError):
         search(sticks, search_request(options={"fail": "true"}), metadata=(("x-request-id", "mine-5"),))
     until(lambda: len(lines()) == 2)
@@ -101,7 +101,7 @@ def test_the_traceback_of_a_fault_has_the_id_of_its_call(sticks, written):
 
 
 def test_a_search_that_fails_within_a_game_has_the_id_of_the_stream(sticks, written):
-    lines = written("json")
+    lines = written("json", "mine-6")
     commands = [
         engine_pb2.PlayRequest(id=1, new_game={"position": {"start": "7 one"}, "options": {"fail": "true"}}),
         engine_pb2.PlayRequest(id=2, go={}),
@@ -113,13 +113,13 @@ def test_a_search_that_fails_within_a_game_has_the_id_of_the_stream(sticks, writ
 
 
 def test_people_see_the_id_too_and_lines_of_no_call_have_none(sticks, written):
-    lines = written("human")
+    lines = written("human", "mine-7")
     search(sticks, metadata=(("x-request-id", "mine-7"),))
     until(lines)
-    logging.getLogger("plyd.daemon").info("hello")
+    logging.getLogger("plyd.daemon").info("hello, mine-7")
     request, hello = lines()
     assert " request_id=mine-7" in request
-    assert hello.endswith(" hello")
+    assert hello.endswith(" hello, mine-7")
 
 
 def test_calls_at_the_same_time_keep_their_ids_apart(open_daemon, logged):

@@ -186,14 +186,22 @@ def test_analysis_is_drawn_on_the_board_goes_on_and_stops(visit):
     eventually(page, "!app.isThinking")
 
 
+WATCH_LINES = """
+    window.seenLines = [];
+    const count = () => seenLines.push(document.querySelectorAll("#lines tbody tr").length);
+    new MutationObserver(count).observe(document.body, { childList: true, subtree: true });
+"""
+
+
 def test_negascout_plays_with_all_its_strength_and_advises_with_all_its_lines(visit):
     page = visit("gomoku")
     page.get_by_text("More options").click()
     option = told(page, "app.card.options.find(each => each.choices.includes('negascout')).name")
     set_up(page, **{option: "negascout"}, Strength="Fair")
+    page.evaluate(WATCH_LINES)  # they are gone once the engine has moved
     point(page, "h8").click()
-    eventually(page, "document.querySelectorAll('#lines tbody tr').length === 1")
     eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
+    assert max(page.evaluate("seenLines")) == 1
     page.get_by_label("Adviser").check()
     eventually(page, "document.querySelectorAll('#lines tbody tr').length === 8")
 
