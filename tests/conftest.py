@@ -6,8 +6,14 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-BROWSER = "tests/clients/web/browser"
-LONGEST = (BROWSER, "tests/test_up", "tests/faults", "tests/engines/gomoku", "tests/clients/match")
+ENGINES = "tests/engines"
+TOGETHER = {  # files that one process takes: they share a browser and its daemons, or kernels that only tests compile
+    "browser": ("tests/clients/web/browser",),
+    "gomoku": tuple(f"{ENGINES}/gomoku/test_{name}." for name in ("negascout", "patterns", "renju", "threats")),
+    "tiles": (f"{ENGINES}/tiles/",),
+    "connect4": (f"{ENGINES}/connect4/",),
+}
+LONGEST = (*(file for files in TOGETHER.values() for file in files), "tests/faults", ENGINES, "tests/clients/match")
 SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script that runs `make test &`
@@ -29,17 +35,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A process takes a file whole, but whatever needs a browser goes to one process, which needs one `plyd up`."""
+    """A process takes a file whole, or all files that belong together."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid):
-            return "browser" if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+            return group_of(nodeid) or super()._split_scope(nodeid)
 
     config.option.loadscopereorder = False  # not those with most tests first
     return ByFile(config, log)
 
 
+def group_of(nodeid):
+    """The group of files that a test belongs to, None if it has none."""
+    return next((name for name, files in TOGETHER.items() if nodeid.startswith(files)), None)
+
+
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that no process is left alone with it at the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    ranks = {file: rank for rank, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: min((ranks[f] for f in LONGEST if item.nodeid.startswith(f)), default=len(LONGEST)))

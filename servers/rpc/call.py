@@ -105,8 +105,8 @@ def _end(call: CallContext, name: str, status: str, seconds: float, runtime: Run
     observer.metrics.call_ended(name, status, fields.get("client", ""), seconds)
     if observer.tracing and call.span:
         observer.tracing.end(call.span, status, fields)
-    runtime.call_ends()
     runtime.request_log.add(name, status, seconds, context.peer(), fields)
+    runtime.call_ends()
 
 
 def _id_metadata(call: CallContext) -> tuple[tuple[str, str]]:
