@@ -1,5 +1,6 @@
 """What every engine promises, tested on every engine of the registry, with every choice of its options."""
 
+import functools
 import random
 import threading
 import time
@@ -13,12 +14,13 @@ from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
 from tests.patience import LONG, SOON
 
-PLAY_OUTS = 10
+PLAY_OUTS = 5
 POSITIONS = 8  # of a game, that are searched
 LONGEST_PLAY_OUT = 2000
 NODES = 1000
 
 
+@functools.cache
 def play_out(rules, seed):
     """Positions of one game of random moves, from the start to its end."""
     rng, positions = random.Random(seed), [rules.start()]

@@ -280,7 +280,11 @@ CHASES = {
 
 
 @RULES
-@pytest.mark.parametrize("sort", CHASES, ids=size_of)
+@pytest.mark.parametrize(
+    "sort",
+    [pytest.param(sort, marks=pytest.mark.slow) if sort[0] > 8 else sort for sort in CHASES],
+    ids=map(size_of, CHASES),
+)
 def test_a_chase_wins_if_and_only_if_trying_all_fours_does(rules, sort):
     size, stones, walls, spread = sort
     verdicts, longest, vcf = [], 0, vcf_for(1 << 10)
@@ -330,7 +334,7 @@ def test_a_chase_in_slices_finds_the_same_and_can_be_left_at_any_time(rules):
 
 
 @RULES
-@pytest.mark.parametrize("size", [5, 7, 15, 20])
+@pytest.mark.parametrize("size", [5, 15, *(pytest.param(size, marks=pytest.mark.slow) for size in (7, 20))])
 def test_the_answer_to_a_four_is_where_five_would_be(rules, size):
     seen, exact = 0, rules is STANDARD
     for position in random_positions(rules, size, range(10, size * 4), 60, seed=4, walls=size // 3, spread=4):

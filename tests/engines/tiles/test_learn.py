@@ -110,7 +110,7 @@ class Learner:
         return float(self.weights[place]), *self.sums[place].tolist()
 
 
-@pytest.fixture(params=GAMES.values(), ids=GAMES)
+@pytest.fixture(params=[GAMES["2048"], pytest.param(GAMES["2584"], marks=pytest.mark.slow)], ids=list(GAMES))
 def game(request):
     return request.param
 
@@ -367,7 +367,11 @@ def test_the_same_seed_learns_the_same_weights_and_another_one_others(game, cohe
 
 @pytest.mark.parametrize(
     ("name", "variant", "base", "games"),
-    [("2048", "classic", 16, 600), ("2584", "classic", 19, 300), ("2584", "hard", 19, 1000)],
+    [
+        ("2048", "classic", 16, 600),
+        pytest.param("2584", "classic", 19, 300, marks=pytest.mark.slow),
+        pytest.param("2584", "hard", 19, 1000, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("coherent", [False, True], ids=["TD", "TC"])
 def test_training_makes_far_more_points_than_random_or_greedy_play(name, variant, base, games, coherent):

@@ -12,7 +12,7 @@ from plyd.engines.core.errors import BadPosition
 from plyd.engines.tiles.batch.lines import LONGEST_ANSWER, read_lines, write_answers, write_number
 from plyd.engines.tiles_2584_2x3.rules import RULES
 
-FUZZ = settings(max_examples=400, deadline=None, derandomize=True)
+FUZZ = settings(max_examples=100, deadline=None, derandomize=True)
 WORDS = np.array([list(word.ljust(5, "\0").encode()) for word in ("up", "right", "down", "left")], np.uint8)
 
 
@@ -164,11 +164,11 @@ def mutated(rng, line):
 
 def test_a_long_batch_of_mutated_lines_is_read_as_the_rulebook_reads_it():
     rng = np.random.default_rng(2584)
-    rows = rng.integers(0, 34, (20_000, 6)).tolist()
+    rows = rng.integers(0, 34, (6_000, 6)).tolist()
     data = b"\n".join(mutated(rng, b"%c %d %d %d %d %d %d" % (rng.choice([97, 98]), *row)) for row in rows)
     expected = rulebooks_reading(data)
     good = sum(verdict is not None for _, _, verdict in expected)
-    assert 5_000 < good < 15_000, "the mutations should leave some lines good and make some bad"
+    assert 1_500 < good < 4_500, "the mutations should leave some lines good and make some bad"
     assert reading(data) == expected
 
 

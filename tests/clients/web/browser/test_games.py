@@ -197,7 +197,7 @@ def test_negascout_plays_with_all_its_strength_and_advises_with_all_its_lines(vi
     page = visit("gomoku")
     page.get_by_text("More options").click()
     option = told(page, "app.card.options.find(each => each.choices.includes('negascout')).name")
-    set_up(page, **{option: "negascout"}, Strength="Fair")
+    set_up(page, **{option: "negascout"}, Strength="1 s a move")
     page.evaluate(WATCH_LINES)  # they are gone once the engine has moved
     point(page, "h8").click()
     eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
