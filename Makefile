@@ -1,7 +1,7 @@
 # Two commands do all the set-up: `make up` runs every engine, `make test` runs the tests.
 PYTHON ?= python3
 BIN := .venv/bin
-TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --durations=20
+TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile --durations=20
 FUZZ_RUNS ?= 1000000
 BIOME := @biomejs/biome@2.6.7
 PROTOS := $(wildcard proto/plyd/v1/*.proto)
@@ -17,7 +17,7 @@ help: ## list the commands
 up: .venv/up ## install if needed, then run every engine, each in its own daemon
 	$(BIN)/plyd up
 
-test: .venv/dev ## install if needed, then compile kernels and run the tests, four processes at a time
+test: .venv/dev ## install if needed, then compile kernels and run the tests, three processes at a time
 	$(BIN)/plyd warm
 	$(TESTS)
 

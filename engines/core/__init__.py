@@ -7,6 +7,7 @@ In the order a request meets them:
     search        one Limits in, any number of Reports out
     time_control  turns limits, clock, deadline and margins into one budget
     search_run    the main loop of every searcher
+    memory        address space that is reserved once
     cores         how many cores are in use
     errors        the errors of a request
 Kernels are built with `kernel_cache` (njit and its cache), `intrinsics` (clock, stop flag, bits) and `simd`.

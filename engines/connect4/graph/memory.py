@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, take_number
 from plyd.engines.core.kernel_cache import njit
+from plyd.engines.core.memory import sparse_zeros
 
 NONE = 0  # null node; its slot in the arrays is unused
 PROBES = 32  # index slots that are searched for a key (linear probing)
@@ -57,7 +58,7 @@ class Graph(NamedTuple):
 def graph_for(nodes: int, columns: int) -> Graph:
     """An empty graph."""
     return Graph(
-        index=np.zeros(1 << (2 * nodes - 1).bit_length(), np.int32),
+        index=sparse_zeros(1 << (2 * nodes - 1).bit_length(), np.int32),
         free=np.zeros(nodes - 1, np.int32),
         taken=np.zeros(1, np.int64),
         nodes=np.zeros(nodes, NODE),

@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from numba import njit
 
@@ -12,6 +13,7 @@ from plyd.engines import registry
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadOption, EngineError, UnknownGame, quoted
 from plyd.engines.core.intrinsics import NEVER, Stop, is_raised, monotonic_ns
+from plyd.engines.core.memory import sparse_zeros
 from plyd.engines.core.options import Option, granted_megabytes, memory_option, read_options
 from plyd.engines.core.search import Report, Score, StopReason, Unreachable
 from tests.patience import SOON
@@ -105,6 +107,15 @@ def test_memory_that_is_granted_counts_more_than_what_the_option_asks_for():
     options = read_options((memory_option(default=64, minimum=1, maximum=100),), {"memory": "32"})
     assert granted_megabytes(options, None) == 32
     assert granted_megabytes(options, 8) == 8
+
+
+def test_a_sparse_array_is_zeros_that_can_be_written():
+    array = sparse_zeros(1 << 20, np.int32)
+    assert (array.dtype, array.shape) == (np.int32, (1 << 20,))
+    assert not array.any()
+    array[-1] = 7
+    assert array.sum() == 7
+    assert sparse_zeros(0, np.int32).size == 0
 
 
 # --- Reports ----------------------------------------------------------------------------------------------------------
