@@ -87,6 +87,18 @@ def memory_option(default: int, minimum: int, maximum: int) -> Option:
     return Option(MEMORY, "Megabytes that a search may use.", default=default, minimum=minimum, maximum=maximum)
 
 
+def threads_option() -> Option:
+    """The option for the threads of a search."""
+    return Option(
+        "threads",
+        "Maximum threads of a search. 0: all cores that no other search needs, or one thread if there is a node limit, "
+        "so that the result is reproducible.",
+        default=0,
+        minimum=0,
+        maximum=64,
+    )
+
+
 def granted_megabytes(options: Mapping[str, OptionValue], megabytes: int | None) -> int:
     """The megabytes granted to a searcher; without a grant, the value of its option `memory`."""
     return int(options[MEMORY]) if megabytes is None else megabytes

@@ -19,7 +19,7 @@ from functools import cache
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
-from plyd.engines.core.search import Limits, Proven, Report, Result, Score, StopReason, upper
+from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, upper
 from plyd.engines.core.time_control import Budget
 
 REPORT_NS = 100_000_000  # between reports
@@ -99,8 +99,53 @@ class SearchRun(ABC):
 
         With `threads` 0, a search with a node limit uses one thread, so that its result is reproducible.
         """
-        wanted = option or (1 if self.limits.max_nodes is not None else most)
-        return min(wanted, 1 + CORES.spare())
+        return min(self.wanted_threads(option, most), 1 + CORES.spare())
+
+    def wanted_threads(self, option: int, most: int) -> int:
+        """Threads to use if no other search needs a core."""
+        return option or (1 if self.limits.max_nodes is not None else most)
+
+    def report_of(self, lines: tuple[Line, ...], reason: StopReason | None, *, nodes: int, depth: int) -> Report:
+        """A report whose score and move are those of the first line."""
+        best, seconds = lines[0], self.budget.elapsed_seconds
+        return Report(best.score, best.moves[0], lines, nodes, depth, seconds, reason)
+
+
+class DepthRun(SearchRun):
+    """One search that completes a depth at each step, and reports once per depth."""
+
+    max_depth: int
+    """The deepest that the kernel can search."""
+
+    def __init__(self, limits: Limits, stop: Stop) -> None:
+        super().__init__(limits, stop)
+        self.depth = 0  # last completed depth
+        self._reason: StopReason | None = None
+        self._reported_depth = 0
+
+    def complete(self, reason: StopReason | None = None) -> None:
+        """Count the next depth as completed; a reason says why no further depth is needed."""
+        self.depth += 1
+        self._reason = reason
+
+    def give_up(self, reason: StopReason) -> None:
+        """End the search with the last completed depth."""
+        self._reason = reason
+
+    def is_deep_enough(self, depth: int) -> bool:
+        """Whether this depth is complete."""
+        return self.depth >= depth
+
+    def is_report_due(self) -> bool:
+        """Once per depth."""
+        is_due, self._reported_depth = self.depth > self._reported_depth, self.depth
+        return is_due
+
+    def stop_reason(self) -> StopReason | None:
+        """Why the last depth was not completed, or the limit reached now."""
+        if self.depth >= self.max_depth:
+            return StopReason.DEPTH
+        return self._reason or super().stop_reason()
 
 
 def run(start: Callable[[], SearchRun]) -> Iterator[Report]:

@@ -7,7 +7,14 @@ from pathlib import Path
 from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import Option, OptionValue, granted_megabytes, memory_option, read_options
+from plyd.engines.core.options import (
+    Option,
+    OptionValue,
+    granted_megabytes,
+    memory_option,
+    read_options,
+    threads_option,
+)
 from plyd.engines.core.search import Limits, Searcher
 from plyd.engines.gomoku.mcts.inference import load_network, shipped_network
 from plyd.engines.gomoku.mcts.search_tree import C_PUCT
@@ -24,14 +31,7 @@ OPTIONS = (
         aliases=("engine",),
     ),
     Option("c", "mcts: exploration constant c_puct.", default=C_PUCT, minimum=0.0, maximum=10.0),
-    Option(
-        "threads",
-        "Maximum threads of a search. 0: all cores that no other search needs, or one thread if there is a node limit, "
-        "so that the result is reproducible.",
-        default=0,
-        minimum=0,
-        maximum=64,
-    ),
+    threads_option(),
     memory_option(default=256, minimum=8, maximum=65536),
 )
 

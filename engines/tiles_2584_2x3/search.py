@@ -11,7 +11,7 @@ import numpy as np
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Move, Side
 from plyd.engines.core.search import Limits, Line, Report, Score, StopReason, Unreachable
-from plyd.engines.core.search_run import SearchRun, run
+from plyd.engines.core.search_run import DepthRun, run
 from plyd.engines.tiles.rulebook import SLIDES, Position
 from plyd.engines.tiles.search.score import GAME_OVER, points
 from plyd.engines.tiles_2584_2x3 import kernel
@@ -73,8 +73,10 @@ class ExpectimaxSearcher:
             yield from run(partial(ExpectimaxRun, self._solution, position, limits, stop))
 
 
-class ExpectimaxRun(SearchRun):
+class ExpectimaxRun(DepthRun):
     """One search: each step completes one depth."""
+
+    max_depth = kernel.MAX_DEPTH
 
     def __init__(self, solution: Solution, position: Position, limits: Limits, stop: Stop) -> None:
         super().__init__(limits, stop)
@@ -82,46 +84,26 @@ class ExpectimaxRun(SearchRun):
         self._look_ahead = LookAhead(solution, self.deadline_ns, self.max_nodes, stop)
         gains = [RULES.play(position, move.text).points for move in self._moves]
         self._best = ranked(position, self._moves, gains, limits, exact=False)
-        self._depth = 0  # last completed depth
-        self._reason: StopReason | None = None  # why a depth was not completed, or why no further depth is needed
-        self._has_news = False
 
     @property
     def nodes(self) -> int:
         """After-states visited."""
         return self._look_ahead.nodes
 
-    def is_deep_enough(self, depth: int) -> bool:
-        """Whether this depth is complete."""
-        return self._depth >= depth
-
-    def is_report_due(self) -> bool:
-        """Once per depth."""
-        is_due, self._has_news = self._has_news, False
-        return is_due
-
-    def stop_reason(self) -> StopReason | None:
-        """Why the last depth was not completed, or the limit reached now."""
-        if self._depth >= kernel.MAX_DEPTH:
-            return StopReason.DEPTH
-        return self._reason or super().stop_reason()
-
     def step(self) -> None:
         """Search one slide deeper."""
         try:
-            values, is_whole_game = self._look_ahead.values(self._position, self._moves, self._depth + 1)
+            values, is_whole_game = self._look_ahead.values(self._position, self._moves, self.depth + 1)
         except OutOfBudget as end:
-            self._reason = end.reason
+            self.give_up(end.reason)
             return
-        self._depth += 1
         self._best = ranked(self._position, self._moves, values, self.limits, exact=is_whole_game)
-        self._reason = StopReason.FINISHED if is_whole_game else None
-        self._has_news = True
+        self.complete(StopReason.FINISHED if is_whole_game else None)
 
     def report(self, reason: StopReason | None) -> Report:
         """The result of the last completed depth."""
         seconds = self.budget.elapsed_seconds
-        return replace(self._best, nodes=self.nodes, depth=self._depth, seconds=seconds, stop_reason=reason)
+        return replace(self._best, nodes=self.nodes, depth=self.depth, seconds=seconds, stop_reason=reason)
 
 
 class OutOfBudget(Exception):

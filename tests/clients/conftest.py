@@ -1,7 +1,6 @@
 """Real daemons for the clients to talk to, and the cases that the blocking and the asyncio client share."""
 
 import select
-import signal
 import subprocess
 import sys
 import threading
@@ -20,9 +19,6 @@ from plyd.v1 import engine_pb2, engine_pb2_grpc, position_pb2, search_pb2
 from tests.patience import LONG, SOON
 from tests.ports import free_place
 from tests.servers.daemons import House, OpenDaemon
-
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as after `make test &`; children would ignore Ctrl-C, too
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GAME = "2584-2x3"
 PLYD = [sys.executable, "-m", "plyd.clients"]

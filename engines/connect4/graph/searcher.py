@@ -29,7 +29,7 @@ from plyd.engines.connect4.solver.alpha_beta import SolverTable, table_for
 from plyd.engines.connect4.solver.solver import Solver
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
-from plyd.engines.core.options import Option, OptionValue, memory_option
+from plyd.engines.core.options import Option, OptionValue, memory_option, threads_option
 from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Line, Report, StopReason
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
@@ -56,14 +56,7 @@ OPTIONS = (
     Option("c", "Exploration constant of the search.", default=1.0, minimum=0.0, maximum=10.0),
     Option("playouts", "Playouts from each new position.", default=PLAYOUTS, minimum=1, maximum=100),
     Option("solver", "Whether an exact solver runs beside the graph search near the end of the game.", default=True),
-    Option(
-        "threads",
-        "Maximum threads of a search. 0: all cores that no other search needs, or one thread if there is a node limit, "
-        "so that the result is reproducible.",
-        default=0,
-        minimum=0,
-        maximum=64,
-    ),
+    threads_option(),
     memory_option(default=512, minimum=8, maximum=65536),
     Option("seed", "Random seed of the playouts.", default=0, minimum=0, maximum=2**31 - 1),
 )
@@ -185,15 +178,7 @@ class GraphRun(SearchRun):
     def report(self, reason: StopReason | None) -> Report:
         """The result so far."""
         lines = self._lines(self.limits.max_lines, with_all=reason is not None and self.limits.max_lines > 1)
-        return Report(
-            score=lines[0].score,
-            move=lines[0].moves[0],
-            lines=lines,
-            nodes=self._visits,
-            depth=len(lines[0].moves),
-            seconds=self.budget.elapsed_seconds,
-            stop_reason=reason,
-        )
+        return self.report_of(lines, reason, nodes=self._visits, depth=len(lines[0].moves))
 
     @property
     def _visits(self) -> int:
@@ -220,8 +205,8 @@ class GraphRun(SearchRun):
         jobs: list[Future[Any]] = []
         if count and self._solver:
             jobs.append(helper_threads().submit(self._solver.work, end, NEVER, self.stop))
-        rooms = self._owner.workspaces[1 : 1 + count - len(jobs)]
-        return jobs + [helper_threads().submit(self._simulate, room, end, simulations) for room in rooms]
+        spaces = self._owner.workspaces[1 : 1 + count - len(jobs)]
+        return jobs + [helper_threads().submit(self._simulate, space, end, simulations) for space in spaces]
 
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
         """Lines of the best moves, at most `most`, best first; `with_all` also evaluates moves without visits."""

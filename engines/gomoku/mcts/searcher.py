@@ -140,15 +140,7 @@ class MctsRun(SearchRun):
     def report(self, reason: StopReason | None) -> Report:
         """The result so far."""
         lines = self._lines(self.limits.max_lines)
-        return Report(
-            score=lines[0].score,
-            move=lines[0].moves[0],
-            lines=lines,
-            nodes=self.nodes,
-            depth=len(lines[0].moves),
-            seconds=self.budget.elapsed_seconds,
-            stop_reason=reason,
-        )
+        return self.report_of(lines, reason, nodes=self.nodes, depth=len(lines[0].moves))
 
     def _lines(self, most: int) -> tuple[Line, ...]:
         """Lines of the best moves, at most `most`, best first."""

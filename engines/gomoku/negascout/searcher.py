@@ -114,7 +114,7 @@ class NegaScoutSearcher:
         """
         wanted = 1 << (max(FEWEST_ENTRIES, min(entries, self._most_entries)) - 1).bit_length()
         wanted = min(wanted, self._most_entries)
-        if anew:
+        if anew and self._entries:  # it has been used
             self._reserved = table_for(self._most_entries)
         self._entries = wanted if anew else max(wanted, self._entries)
         return self._reserved[: self._entries]
@@ -127,14 +127,14 @@ class NegaScoutRun(SearchRun):
         super().__init__(limits, stop)
         self._owner, self._position = owner, position
         self._colour = X if position.mover == "x" else O
-        self._threads = owner.threads or (1 if limits.max_nodes is not None else len(owner.workers))
+        self._threads = self.wanted_threads(owner.threads, len(owner.workers))
         is_again = limits.max_nodes is not None  # reproducible: start from an empty table
         for worker in owner.workers[: self._threads]:
             worker.prepare(position, forget=is_again)
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND * self._threads)
         self._table = owner.table(min(in_time, self.max_nodes), anew=is_again)
-        self._taste = NegaScoutParams(WIDTH, LEAF_VCF_NODES, VCF_NODES)
+        self._params = NegaScoutParams(WIDTH, LEAF_VCF_NODES, VCF_NODES)
         self._main = owner.workers[0]
         self._prover = Prover(owner, position, self._colour, forget=is_again)
         self._help = Stop()
@@ -187,7 +187,7 @@ class NegaScoutRun(SearchRun):
 
     def _run(self, worker: Worker, nodes: int, end: int, stop: Stop) -> int:
         limit = NegaScoutLimit(np.int64(nodes), np.int64(end), stop.flag)
-        return int(search_slice(worker.board, worker.vcf, worker.space, self._table, self._taste, self._colour, limit))
+        return int(search_slice(worker.board, worker.vcf, worker.space, self._table, self._params, self._colour, limit))
 
     def _finish_line(self) -> None:
         """After a line is searched: widen the aspiration window if it failed, else go to the next line or depth."""
@@ -253,15 +253,7 @@ class NegaScoutRun(SearchRun):
     def report(self, reason: StopReason | None) -> Report:
         """The result so far."""
         lines = tuple(self._line(*found) for found in self._known()[: self.limits.max_lines])
-        return Report(
-            score=lines[0].score,
-            move=lines[0].moves[0],
-            lines=lines,
-            nodes=self.nodes,
-            depth=max(line.depth or 0 for line in lines),
-            seconds=self.budget.elapsed_seconds,
-            stop_reason=reason,
-        )
+        return self.report_of(lines, reason, nodes=self.nodes, depth=max(line.depth or 0 for line in lines))
 
     def _known(self) -> list[tuple[int, int, int]]:
         """Move, value and depth of each line: those of the current depth first, then those of the last."""

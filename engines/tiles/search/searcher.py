@@ -11,7 +11,7 @@ from plyd.engines.core.errors import BadOption
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import Option, OptionValue, memory_option
 from plyd.engines.core.search import Limits, Line, Report, StopReason, upper
-from plyd.engines.core.search_run import SearchRun, run
+from plyd.engines.core.search_run import DepthRun, run
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.rulebook import SLIDES, Position
 from plyd.engines.tiles.search import expectimax
@@ -90,8 +90,10 @@ class TileSearcher:
         return self.memory
 
 
-class TileRun(SearchRun):
+class TileRun(DepthRun):
     """One search: each step completes one depth."""
+
+    max_depth = expectimax.MAX_DEPTH
 
     def __init__(self, owner: TileSearcher, position: Position, limits: Limits, stop: Stop) -> None:
         super().__init__(limits, stop)
@@ -101,10 +103,7 @@ class TileRun(SearchRun):
         self._memory.counts[0], self._memory.counts[1] = 0, self._memory.counts[1] + 1
         self._until = ExpectimaxLimit(np.int64(self.deadline_ns), np.int64(self.max_nodes), stop.flag)
         self._adaptive = owner.adaptive and limits.max_depth is None
-        self._depth = 0  # last completed depth
         self._best = Report(points(0.0, exact=False))
-        self._reason: StopReason | None = None  # why a depth was not completed
-        self._has_news = False
 
     @property
     def nodes(self) -> int:
@@ -114,35 +113,19 @@ class TileRun(SearchRun):
     @property
     def has_answer(self) -> bool:
         """Whether a depth is complete."""
-        return self._depth > 0
-
-    def is_deep_enough(self, depth: int) -> bool:
-        """Whether this depth is complete."""
-        return self._depth >= depth
-
-    def is_report_due(self) -> bool:
-        """Once per depth."""
-        is_due, self._has_news = self._has_news, False
-        return is_due
-
-    def stop_reason(self) -> StopReason | None:
-        """Why the last depth was not completed, or the limit reached now."""
-        if self._depth >= expectimax.MAX_DEPTH:
-            return StopReason.DEPTH
-        return self._reason or super().stop_reason()
+        return self.depth > 0
 
     def step(self) -> None:
         """Search one slide deeper; the first depth is always completed."""
-        policy = DepthPolicy(np.int64(self._depth + 1), self._owner.evil, self._adaptive)
+        policy = DepthPolicy(np.int64(self.depth + 1), self._owner.evil, self._adaptive)
         values, status = self._values(self._position, policy, self._until if self.has_answer else UNLIMITED)
         if status != expectimax.COMPLETED:
-            self._reason = REASONS[status]
+            self.give_up(REASONS[status])
             return
-        self._depth += 1
+        self.complete()
         self._best = replace(
-            self._ranked(values, policy), nodes=self.nodes, depth=self._depth, seconds=self.budget.elapsed_seconds
+            self._ranked(values, policy), nodes=self.nodes, depth=self.depth, seconds=self.budget.elapsed_seconds
         )
-        self._has_news = True
 
     def report(self, reason: StopReason | None) -> Report:
         """The result of the last completed depth."""

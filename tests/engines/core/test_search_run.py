@@ -7,7 +7,7 @@ from plyd.engines.core.cores import CORES, Cores
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits, Proven, Report, Result, Score, StopReason, Unreachable
-from plyd.engines.core.search_run import SearchRun, game_over, run
+from plyd.engines.core.search_run import DepthRun, SearchRun, game_over, run
 
 
 class Counting(SearchRun):
@@ -112,6 +112,43 @@ def test_threads_are_those_asked_for_or_all_that_nobody_needs_and_one_with_a_nod
     assert Counting().threads_for(option=9, most=9) == 5  # its own core, and four to spare
     assert Counting(Limits(max_nodes=1)).threads_for(option=0, most=3) == 1
     assert Counting(Limits(max_nodes=1)).threads_for(option=2, most=3) == 2
+
+
+class Deepening(DepthRun):
+    """Completes one depth a step; knows all at depth `whole`, and gives up at depth `last`."""
+
+    max_depth = 9
+
+    def __init__(self, limits=None, whole=1000, last=1000):
+        super().__init__(limits or Limits(), Stop())
+        self.whole, self.last = whole, last
+
+    nodes = 0
+
+    def step(self):
+        if self.depth == self.last:
+            self.give_up(StopReason.TIME)
+        else:
+            self.complete(StopReason.FINISHED if self.depth + 1 == self.whole else None)
+
+    def report(self, reason):
+        return Report(Score(Side.PLAYER_ONE, Unreachable()), depth=self.depth, stop_reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("search", "depth", "reason"),
+    [
+        (Deepening(), 9, StopReason.DEPTH),
+        (Deepening(Limits(max_depth=4)), 4, StopReason.DEPTH),
+        (Deepening(whole=3), 3, StopReason.FINISHED),
+        (Deepening(last=5), 5, StopReason.TIME),
+    ],
+)
+def test_a_deepening_search_reports_each_depth_once_and_ends_with_the_last_that_it_completed(search, depth, reason):
+    reports = list(run(lambda: search))
+    assert sorted({report.depth for report in reports}) == list(range(1, depth + 1))
+    assert len(reports) == depth + (reason is StopReason.TIME)  # a depth begun in vain repeats the last one
+    assert reports[-1].stop_reason is reason
 
 
 def test_a_finished_game_has_one_report_without_a_move():
