@@ -125,6 +125,10 @@ def cell_at(board: Any, cell: int) -> int:
     """Index of the tile on a cell."""
 
 
+def emptied(board: Any) -> Any:
+    """The empty board of the same kind."""
+
+
 def load(boards: Any, i: int, like: Any) -> Any:
     """The i-th board stored at an address; of the same kind as `like`."""
 
@@ -291,6 +295,13 @@ def _cell_at(board, cell):  # noqa: ANN001, ANN202, ARG001
     if is_word(board):
         return lambda board, cell: np.int64(board >> Word(4 * cell) & CELL_4)
     return lambda board, cell: np.int64((board[0] if cell < 8 else board[1]) >> Word(5 * (cell % 8)) & CELL_5)
+
+
+@overload(emptied)
+def _emptied(board):  # noqa: ANN001, ANN202
+    if is_word(board):
+        return lambda board: ZERO  # noqa: ARG005
+    return lambda board: (ZERO, ZERO)  # noqa: ARG005
 
 
 @overload(load)

@@ -18,7 +18,7 @@ from plyd.engines.tiles.batch.values import values_of
 from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.ntuple.network import scratch_for
 from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
-from plyd.engines.tiles.search.searcher import OPTIONS, TileSearcher
+from plyd.engines.tiles.search.searcher import DOWNGRADE, OPTIONS, TileSearcher
 
 
 def tile_card(game: TileGame, title: str, summary: str, tiles: str, examples: tuple[str, str]) -> Card:
@@ -37,7 +37,7 @@ def tile_card(game: TileGame, title: str, summary: str, tiles: str, examples: tu
         max_rows=4,
         min_columns=4,
         max_columns=4,
-        options=OPTIONS,
+        options=(*OPTIONS, DOWNGRADE) if game.downgrade_from else OPTIONS,
         capabilities=frozenset({Capability.EVALUATE, Capability.ENVIRONMENT}),
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from plyd.engines.tiles.bitboard import Rows, Word, fill_rows
 from plyd.engines.tiles.ntuple.moves import Spawns
 from plyd.engines.tiles.rulebook import TileRules
+from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,8 @@ class TileGame:
     name: str
     bits: int
     variants: Mapping[str, TileRules]
+    downgrade_from: int = NEVER_DOWNGRADE
+    """Sum of tiles from which a board is downgraded before it is searched."""
 
     @property
     def words(self) -> int:

@@ -5,6 +5,8 @@ from plyd.engines.tiles.rulebook import TileRules
 
 MAX_INDEX = 15  # 32768: the largest index in four bits per cell, so two of them do not merge
 
+DOWNGRADE_FROM = 16384 + 8192  # the best of those tried: 16384, 20480, 24576, 32768
+
 
 def tile(index: int) -> int:
     """The face value of an index."""
@@ -25,4 +27,4 @@ CLASSIC = TileRules(
     spawns={1: 0.9, 2: 0.1},
     max_index=MAX_INDEX,
 )
-GAME = TileGame("2048", bits=4, variants={"classic": CLASSIC})
+GAME = TileGame("2048", bits=4, variants={"classic": CLASSIC}, downgrade_from=DOWNGRADE_FROM)

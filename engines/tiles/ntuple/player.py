@@ -16,6 +16,8 @@ from plyd.models.errors import BadWeights
 from plyd.models.ntuple.packing import unpack
 from plyd.models.ntuple.patterns import patterns_of
 
+MOST_REDUCED_CHANCE = 0.1  # in 2584 hard the rare tile has 0.25: too much to look at it less
+
 
 @dataclass(frozen=True, slots=True)
 class Player:
@@ -25,6 +27,11 @@ class Player:
     variant: str
     model: TileModel
     info: Model
+
+    @property
+    def is_rare_reduced(self) -> bool:
+        """Whether the rare tile is rare enough to be searched less deep."""
+        return bool(self.model.spawns.rare_chance <= MOST_REDUCED_CHANCE)
 
 
 def shipped(game: str, variant: str) -> Path:

@@ -9,6 +9,7 @@ from plyd.engines.core.intrinsics import count_bits, is_raised, monotonic_ns
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import Word, cell_at, empties, largest, with_tile
 from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide
+from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.search.expectimax import (
     COMPLETED,
     MAX_DEPTH,
@@ -29,6 +30,7 @@ class Pace(NamedTuple):
     policy: DepthPolicy
     move_ns: np.int64  # time per move; 0: fixed depth
     until: np.int64  # a game ends with a tile of this index; 0: play to the end
+    downgrade_from: np.int64 = np.int64(NEVER_DOWNGRADE)  # sum of tiles from which a board is downgraded; 0: never
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +101,7 @@ def play_game(
 
         # Step 2. The player slides.
         memory.counts[1] += 1
-        best = chosen_slide(board, pace, limit, search, values)
+        best = chosen_slide(downgraded(board, pace.downgrade_from), pace, limit, search, values)
         if best < 0:
             break
         board, gained = slide(board, best, search.slides)

@@ -25,6 +25,7 @@ from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.games import tile_game
 from plyd.engines.tiles.ntuple.player import Player, load_player
 from plyd.engines.tiles.play.kernel import Pace, play_game
+from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 
 LONGEST = 1 << 20  # maximum actions of a game
@@ -43,6 +44,8 @@ class GameSettings:
     with_actions: bool
     until: int = 0
     """A game ends with a tile of this index; 0: play to the end."""
+    downgrade: bool = True
+    reduce_rare: bool = True
 
 
 class GameThread:
@@ -66,10 +69,13 @@ class GameThread:
     def _play(self, settings: GameSettings, number: int, actions: Any) -> Any:
         player = settings.player
         move_ns = 0 if settings.move_seconds is None else round(settings.move_seconds * 1e9)
-        policy = DepthPolicy(np.int64(settings.depth), settings.evil, settings.move_seconds is not None)
+        is_timed = settings.move_seconds is not None
+        is_reduced = is_timed and settings.reduce_rare and player.is_rare_reduced
+        policy = DepthPolicy(np.int64(settings.depth), settings.evil, is_timed, is_reduced)
+        downgrade_from = player.game.downgrade_from if settings.downgrade else NEVER_DOWNGRADE
         return play_game(
             player.model,
-            Pace(policy, np.int64(move_ns), np.int64(settings.until)),
+            Pace(policy, np.int64(move_ns), np.int64(settings.until), np.int64(downgrade_from)),
             settings.evil,
             self.limit,
             self.memory,
@@ -124,6 +130,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="random seed; default: 1")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="default: number of cores")
     parser.add_argument("--model", type=Path, metavar="FILE", help="a packed network; default: the one that ships")
+    parser.add_argument("--no-downgrade", action="store_true", help="2048: search late boards as they are")
+    parser.add_argument(
+        "--no-reduction", action="store_true", help="search the drops of the rare tile as deep as the others"
+    )
     parser.add_argument("--actions", action="store_true", help="also print every move of each game")
     asked = parser.parse_args()
     try:
@@ -132,7 +142,17 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(1)
     seconds = None if asked.move_time is None else asked.move_time / 1000
-    settings = GameSettings(player, asked.depth, seconds, asked.evil, asked.seed, asked.actions, asked.until)
+    settings = GameSettings(
+        player,
+        asked.depth,
+        seconds,
+        asked.evil,
+        asked.seed,
+        asked.actions,
+        asked.until,
+        downgrade=not asked.no_downgrade,
+        reduce_rare=not asked.no_reduction,
+    )
     for result in results(settings, asked.games, asked.threads):
         print(json.dumps(result), flush=True)
 

@@ -11,6 +11,8 @@ and depth, so a hit gives the same value as a search.
 An adaptive search goes less deep on open boards: an after-state with WIDE or more empty cells is in little danger and
 expensive to search, so the remaining depth below it is reduced by one more. The nominal depth is then reached only on
 crowded boards.
+
+A reduced search looks at the drops of the rare tile one slide less deep.
 """
 
 from typing import Any, NamedTuple
@@ -73,6 +75,7 @@ class DepthPolicy(NamedTuple):
     depth: np.int64
     evil: bool  # the environment chooses the worst cell for the player
     adaptive: bool
+    reduced: bool = False  # the rare tile's drops are searched one slide less deep
 
 
 class ExpectimaxLimit(NamedTuple):
@@ -91,6 +94,7 @@ class SearchView(NamedTuple):
     spawns: Spawns
     evil: bool
     adaptive: bool
+    reduced: bool
     keys: Any
     values: Any
     mask: Word
@@ -140,6 +144,7 @@ def search_of(model: TileModel, policy: DepthPolicy, memory: ExpectimaxMemory) -
         model.spawns,
         policy.evil,
         policy.adaptive,
+        policy.reduced,
         pointer_to(memory.keys),
         pointer_to(memory.values),
         Word(memory.keys.size - 1),
@@ -154,7 +159,7 @@ def search_of(model: TileModel, policy: DepthPolicy, memory: ExpectimaxMemory) -
         pointer_to(memory.whole[2]),
         pointer_to(memory.whole[3]),
         pointer_to(memory.counts),
-        mixed(Word(2 * memory.counts[1] + (1 if policy.adaptive else 0))),
+        mixed(Word(4 * memory.counts[1] + (2 if policy.reduced else 0) + (1 if policy.adaptive else 0))),
     )
 
 
@@ -217,24 +222,32 @@ def next_slide(before: Any, first: int, slides: Slides) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def last_layers_of_tile(after: Any, tile: int, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
+    """The part of V(after, 1) that the drops of one tile contribute, and the reason if it was stopped."""
+    index = search.spawns.common if tile == COMMON else search.spawns.rare
+    chance = search.spawns.rare_chance if tile == RARE else 1.0 - search.spawns.rare_chance
+    inner, cells = (np.inf if search.evil else 0.0), 0
+    free = empties(after)
+    while free != Word(0):
+        status = is_over(limit, search)
+        if status != COMPLETED:
+            return 0.0, status
+        _, worth, _, _ = best_slide(drop_at(after, lowest_bit_index(free), index), search.slides, search.net)
+        inner = min(inner, np.float64(worth)) if search.evil else inner + worth
+        free &= free - ONE
+        cells += 1
+    return chance * inner / (1 if search.evil else cells), COMPLETED
+
+
+@njit(cache=True, nogil=True)
 def last_layers(after: Any, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
     """V(after, 1), and the reason if it was stopped."""
     total = 0.0
-    cells = 0
     for tile in range(2):
-        index = search.spawns.common if tile == COMMON else search.spawns.rare
-        chance = search.spawns.rare_chance if tile == RARE else 1.0 - search.spawns.rare_chance
-        inner, cells = (np.inf if search.evil else 0.0), 0
-        free = empties(after)
-        while free != Word(0):
-            status = is_over(limit, search)
-            if status != COMPLETED:
-                return 0.0, status
-            _, worth, _, _ = best_slide(drop_at(after, lowest_bit_index(free), index), search.slides, search.net)
-            inner = min(inner, np.float64(worth)) if search.evil else inner + worth
-            free &= free - ONE
-            cells += 1
-        total += chance * inner / (1 if search.evil else cells)
+        worth, status = last_layers_of_tile(after, tile, limit, search)
+        if status != COMPLETED:
+            return 0.0, status
+        total += worth
     return total, COMPLETED
 
 
@@ -281,6 +294,8 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
             if found < 4:
                 search.direction[level], search.points[level] = found, np.float64(gained)
                 left = search.left[level] - 1
+                if search.reduced and search.tile[level] == RARE:
+                    left -= 1
                 level += 1
                 break
 
@@ -300,8 +315,13 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
             cells = 1 if search.evil else count_bits(empties(this_after))
             search.total[level] += chance * search.inner[level] / cells
             if search.tile[level] == COMMON:
-                begin_tile(this_after, level, RARE, search)
-                continue
+                if not search.reduced or search.left[level] > 2:
+                    begin_tile(this_after, level, RARE, search)
+                    continue
+                worth, status = last_layers_of_tile(this_after, RARE, limit, search)
+                if status != COMPLETED:
+                    return 0.0, status
+                search.total[level] += worth
             key, result, going_up = key_of(this_after, search.left[level]), search.total[level], True
             search.keys[key & search.mask], search.values[key & search.mask] = key ^ search.salt, result
 

@@ -15,6 +15,7 @@ from plyd.engines.core.search_run import DepthRun, run
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.rulebook import SLIDES, Position
 from plyd.engines.tiles.search import expectimax
+from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, ExpectimaxMemory, memory_for
 from plyd.engines.tiles.search.score import GAME_OVER, points
 
@@ -41,7 +42,19 @@ OPTIONS = (
         "Search boards with many empty cells less deep than crowded ones. Ignored with a depth limit.",
         default=True,
     ),
+    Option(
+        "reduce_rare",
+        "Search the drops of the rare tile one slide less deep, where its probability is 0.1 or less. "
+        "Ignored with a depth limit.",
+        default=True,
+    ),
     memory_option(default=64, minimum=1, maximum=4096),
+)
+DOWNGRADE = Option(
+    "downgrade",
+    "Search a late board with all tiles above the largest missing one halved: the network knows such boards better. "
+    "The reported points are those of the board that was searched.",
+    default=True,
 )
 UNLIMITED = ExpectimaxLimit(np.int64(NEVER), np.int64(NEVER), np.zeros(1, np.uint8))
 REASONS = {
@@ -64,6 +77,8 @@ class TileSearcher:
             allowed = " or ".join(map(str, spawns))
             raise BadOption(f"option tile is {self.tile}; allowed is 0, or a drop of {player.variant}: {allowed}")
         self.adaptive = bool(options["adaptive"])
+        self.reduced = bool(options["reduce_rare"]) and player.is_rare_reduced
+        self.downgrade_from = player.game.downgrade_from if options.get(DOWNGRADE.name) else NEVER_DOWNGRADE
         self._most_entries = megabytes * (1 << 20) // ENTRY_BYTES
         self._reserved: ExpectimaxMemory | None = None
         self.memory: ExpectimaxMemory | None = None  # the part that the last search used
@@ -103,6 +118,7 @@ class TileRun(DepthRun):
         self._memory.counts[0], self._memory.counts[1] = 0, self._memory.counts[1] + 1
         self._until = ExpectimaxLimit(np.int64(self.deadline_ns), np.int64(self.max_nodes), stop.flag)
         self._adaptive = owner.adaptive and limits.max_depth is None
+        self._reduced = owner.reduced and limits.max_depth is None
         self._best = Report(points(0.0, exact=False))
 
     @property
@@ -117,7 +133,7 @@ class TileRun(DepthRun):
 
     def step(self) -> None:
         """Search one slide deeper; the first depth is always completed."""
-        policy = DepthPolicy(np.int64(self.depth + 1), self._owner.evil, self._adaptive)
+        policy = DepthPolicy(np.int64(self.depth + 1), self._owner.evil, self._adaptive, self._reduced)
         values, status = self._values(self._position, policy, self._until if self.has_answer else UNLIMITED)
         if status != expectimax.COMPLETED:
             self.give_up(REASONS[status])
@@ -137,7 +153,7 @@ class TileRun(DepthRun):
         """The value of each move for the player, its points included; and the reason if the search was stopped."""
         if not any(position.cells):  # another drop follows the first one
             return self._first_drops(position, policy, limit)
-        board = self._player.game.board(position.cells)
+        board = downgraded(self._player.game.board(position.cells), self._owner.downgrade_from)
         model = self._player.model
         if position.before:
             slides = np.empty(4)

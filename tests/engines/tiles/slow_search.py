@@ -8,8 +8,8 @@ from plyd.engines.tiles.rulebook import SLIDES
 class SlowSearch:
     """Worths of slides, searched to a depth; `value` is what a leaf, the cells after a slide, is worth."""
 
-    def __init__(self, rules, value, evil=False, wide=17):
-        self.rules, self.value, self.evil, self.wide = rules, value, evil, wide
+    def __init__(self, rules, value, evil=False, wide=17, reduced=False):
+        self.rules, self.value, self.evil, self.wide, self.reduced = rules, value, evil, wide, reduced
         self.after = functools.cache(self.after)
 
     def slides(self, cells, depth):
@@ -31,7 +31,14 @@ class SlowSearch:
         if depth == 0:
             return self.value(cells)
         depth -= depth > 1 and cells.count(0) >= self.wide
-        return sum(chance * self.with_tile(cells, index, depth) for index, chance in self.rules.spawns.items())
+        return sum(
+            chance * self.with_tile(cells, index, self.depth_below(depth, chance))
+            for index, chance in self.rules.spawns.items()
+        )
+
+    def depth_below(self, depth, chance):
+        """The depth below drops of a tile: a reduced search looks at the rare one less deep, but at least one slide."""
+        return max(1, depth - 1) if self.reduced and chance < 0.5 else depth
 
     def with_tile(self, cells, index, depth):
         """What drops of one index leave."""

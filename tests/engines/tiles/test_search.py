@@ -49,12 +49,12 @@ def no_limit(nodes=NEVER):
     return ExpectimaxLimit(np.int64(NEVER), np.int64(nodes), np.zeros(1, np.uint8))
 
 
-def slides_by_kernel(player, cells, depth, *, evil=False, adaptive=False, memory=None, weights=None):
+def slides_by_kernel(player, cells, depth, *, evil=False, adaptive=False, reduced=False, memory=None, weights=None):
     """The worth of each legal slide, as the kernel has it."""
     game, values = player.game, np.empty(4)
     memory = memory or memory_for(player.model.shape, 1 << 14)
     memory.counts[1] += 1
-    policy = DepthPolicy(np.int64(depth), evil, adaptive)
+    policy = DepthPolicy(np.int64(depth), evil, adaptive, reduced)
     model = player.model if weights is None else player.model._replace(weights=weights)
     assert search_each_slide(model, policy, game.board(cells), no_limit(), memory, values) == COMPLETED
     return {word: worth for word, worth in zip(SLIDES, values.tolist(), strict=True) if not np.isnan(worth)}
@@ -76,10 +76,10 @@ def drops_by_kernel(player, cells, depth, *, evil=False):
 SLOW = {}
 
 
-def slow_search(player, evil=False, wide=17):
-    key = id(player), evil, wide
+def slow_search(player, evil=False, wide=17, reduced=False):
+    key = id(player), evil, wide, reduced
     if key not in SLOW:
-        SLOW[key] = SlowSearch(player.game.variants[player.variant], slow_value(player), evil, wide)
+        SLOW[key] = SlowSearch(player.game.variants[player.variant], slow_value(player), evil, wide, reduced)
     return SLOW[key]
 
 
@@ -138,6 +138,42 @@ def test_an_adaptive_search_looks_less_far_where_much_is_free(player, evil):
             assert slow == slow_search(player, evil).slides(cells, 2), "every after-state is wide"
         differs |= slow != slow_search(player, evil).slides(cells, 2)
     assert differs
+
+
+def test_a_reduced_search_looks_at_the_rare_tile_one_slide_less_deep(player, evil):
+    slow, differs = slow_search(player, evil, reduced=True), False
+    for cells in boards_with(player, 4, 0, 1) + boards_with(player, 1, 2, 2):
+        for depth in (1, 2, 3):
+            assert slides_by_kernel(player, cells, depth, evil=evil, reduced=True) == close(slow.slides(cells, depth))
+        differs |= slow.slides(cells, 3) != slow_search(player, evil).slides(cells, 3)
+        assert slow.slides(cells, 2) == slow_search(player, evil).slides(cells, 2), "at least one slide after a drop"
+    assert differs
+
+
+def test_a_reduced_search_of_depth_4_equals_plain_recursion(evil):
+    player, cells = random_player("2048", "classic"), (1, 5, 7, 12, 5, 7, 12, 9, 1, 12, 9, 5, 1, 3, 5, 7)
+    slow = slow_search(player, evil, reduced=True).slides(cells, 4)
+    assert slides_by_kernel(player, cells, 4, evil=evil, reduced=True) == close(slow)
+
+
+def test_a_search_looks_less_at_a_rare_tile_only_if_it_is_rare_enough():
+    assert [searcher_of(random_player(*each)).reduced for each in VARIANTS] == [True, True, False]
+    assert not searcher_of(random_player("2048", "classic"), reduce_rare=False).reduced
+
+
+def test_a_search_looks_less_at_a_rare_tile_unless_a_depth_is_asked_for():
+    player = random_player("2048", "classic")
+    (cells,) = boards_with(player, 1, 2, 2)
+    counts = {}
+    for reduce_rare in (True, False):
+        searcher = searcher_of(player, adaptive=False, reduce_rare=reduce_rare)
+        deepest = {report.depth: report for report in reports_of(searcher, before(cells), max_nodes=50_000)}
+        in_full = reports_of(searcher, before(cells), max_depth=3)[-1]
+        assert points_of(in_full) == max(slides_by_kernel(player, cells, 3).values())
+        counts[reduce_rare] = max(deepest)
+        expected = slides_by_kernel(player, cells, 3, reduced=reduce_rare)
+        assert points_of(deepest[3]) == max(expected.values())
+    assert counts[True] >= counts[False]
 
 
 def test_weights_in_full_and_in_steps_give_the_same_worths():
