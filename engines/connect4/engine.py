@@ -7,7 +7,7 @@ from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
 from plyd.engines.connect4.rules import LARGEST, RULES, SMALLEST
 from plyd.engines.connect4.uct.searcher import UctSearcher
 from plyd.engines.core.engine import Capability, Card, Engine
-from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import OptionValue, granted_megabytes, read_options
 from plyd.engines.core.search import Limits, Searcher
 
@@ -40,7 +40,7 @@ class Connect4(Engine):
             searcher = self.searcher("classic", read_options(self.card.options, {"method": method}))
             for start in ("7x6", "4x4"):
                 list(searcher.search(RULES.parse(start), Limits(max_nodes=32), Stop()))
-        recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag)
+        recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag, NEVER)
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:  # noqa: ARG002
         """A new searcher with its own memory."""

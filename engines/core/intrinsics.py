@@ -167,6 +167,18 @@ def nth_bit_index(typing_context: Any, word: Any, n: Any) -> Any:  # noqa: ARG00
 
 
 @intrinsic
+def publish(typing_context: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+    """Stores a value in an array so that a thread that sees it also sees what was stored before it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        builder.store_atomic(arguments[2], builder.gep(data, [arguments[1]]), "release", array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), generate
+
+
+@intrinsic
 def take_number(typing_context: Any, counter: Any) -> Any:  # noqa: ARG001
     """The number in a one-item int64 array, incremented atomically: no two threads get the same number."""
 

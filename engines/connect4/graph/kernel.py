@@ -235,7 +235,7 @@ def search_slice(
             if monotonic_ns() >= limit.deadline_ns:
                 reason = OUT_OF_TIME
                 break
-            if limit.waits_for_room and graph.taken[0] >= graph.free.size:
+            if limit.waits_for_room and graph.taken[0] >= graph.nodes.size - 1:
                 reason = OUT_OF_ROOM
                 break
         # Step 2. Select: descend to a node that is decided or new; forced replies do not end the descent.

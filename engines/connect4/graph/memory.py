@@ -2,6 +2,13 @@
 
 The address space of a graph is reserved once, at its full size. A new graph is all zeros, so the system commits memory
 only as it is used: nothing is copied or resized during a search.
+
+Every node has a generation. Recycling marks the nodes to keep with a new one, and all older nodes are free at once,
+without a visit to any of them: its time depends on what is kept, not on the size of the graph. A node that is taken
+anew leaves a stale entry in the index, which a later node overwrites.
+
+    generation   3 5 5 4 5 ...      oldest in use: 5
+    node         1 2 3 4 5 ...      1 and 4 are free; `take_node` finds them in this order
 """
 
 from typing import NamedTuple
@@ -9,14 +16,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plyd.engines.core.intrinsics import is_raised, take_number
+from plyd.engines.core.intrinsics import is_raised, monotonic_ns, publish, take_number
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.memory import sparse_zeros
 
 NONE = 0  # null node; its slot in the arrays is unused
 PROBES = 32  # index slots that are searched for a key (linear probing)
-POLL = 4095
-LIST_BYTES = 20  # upper bound of a node's bytes in the index and in lists
+POLL = 1023
+LIST_BYTES = 36  # upper bound of a node's bytes in the index and in `generation`
+OLDEST, NEWEST, KEPT = 0, 1, 2
+NODE_BITS, TAG_BITS = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF << 32)
 
 
 NODE = np.dtype(
@@ -48,9 +57,10 @@ EDGE = np.dtype(
 class Graph(NamedTuple):
     """Nodes and their edges: n nodes, each with space for one edge per column."""
 
-    index: NDArray[np.int32]  # (power of two,): hash index of nodes by key; NONE: free slot
-    free: NDArray[np.int32]  # (n - 1,): the nodes in use; from `taken` on, the free ones, where NONE at i means i + 1
-    taken: NDArray[np.int64]  # (1,): nodes in use; exceeds n - 1 if nodes were requested when full
+    index: NDArray[np.uint64]  # (power of two,): hash index by key; the upper half of a key + the node; NONE: free slot
+    generation: NDArray[np.int32]  # (n,): a node is in use if its generation is not before the oldest
+    taken: NDArray[np.int64]  # (1,): nodes looked at by `take_node` since the last recycling; n - 1 or more: full
+    state: NDArray[np.int64]  # (3,): oldest generation in use, newest generation, nodes kept by the last recycling
     nodes: NDArray[np.void]  # (n,) of NODE
     edges: NDArray[np.void]  # (n, columns) of EDGE, highest prior first
 
@@ -58,9 +68,10 @@ class Graph(NamedTuple):
 def graph_for(nodes: int, columns: int) -> Graph:
     """An empty graph."""
     return Graph(
-        index=sparse_zeros(1 << (2 * nodes - 1).bit_length(), np.int32),
-        free=np.zeros(nodes - 1, np.int32),
+        index=sparse_zeros(1 << (2 * nodes - 1).bit_length(), np.uint64),
+        generation=np.zeros(nodes, np.int32),
         taken=np.zeros(1, np.int64),
+        state=np.array([1, 1, 0]),
         nodes=np.zeros(nodes, NODE),
         edges=np.zeros((nodes, columns), EDGE),
     )
@@ -71,14 +82,28 @@ def nodes_within(megabytes: float, columns: int) -> int:
     return int(megabytes * (1 << 20) / (NODE.itemsize + EDGE.itemsize * columns + LIST_BYTES))
 
 
+def room_in(graph: Graph) -> int:
+    """About how many nodes can be taken before the graph is full."""
+    size = graph.nodes.size - 1
+    rest = max(0, size - int(graph.taken[0]))
+    return rest - rest * int(graph.state[KEPT]) // size  # the kept ones are spread over all
+
+
+def forget_all(graph: Graph) -> None:
+    """Free every node."""
+    graph.state[NEWEST] += 1
+    graph.state[OLDEST], graph.state[KEPT], graph.taken[0] = graph.state[NEWEST], 0, 0
+
+
 @njit(cache=True, nogil=True)
 def take_node(graph: Graph) -> int:
-    """A free node, or NONE if the graph is full."""
-    number = take_number(graph.taken)
-    if number >= graph.free.size:
-        return NONE
-    node = graph.free[number]
-    return node if node != NONE else number + 1
+    """A free node, or NONE if the graph is full. It is not in use before `enlist`."""
+    while True:
+        number = take_number(graph.taken)
+        if number >= graph.nodes.size - 1:
+            return NONE
+        if graph.generation[number + 1] < graph.state[OLDEST]:
+            return number + 1
 
 
 @njit(cache=True, nogil=True)
@@ -87,63 +112,79 @@ def find(graph: Graph, key: np.uint64) -> int:
     mask = graph.index.size - 1
     place = np.int64(key & np.uint64(mask))
     for i in range(PROBES):
-        node = graph.index[(place + i) & mask]
-        if node == NONE or graph.nodes[node].key == key:
-            return node
+        entry = graph.index[(place + i) & mask]
+        if entry == np.uint64(NONE):
+            return NONE
+        if (entry ^ key) & TAG_BITS == np.uint64(0):
+            node = np.int64(entry & NODE_BITS)
+            if graph.nodes[node].key == key and graph.generation[node] >= graph.state[OLDEST]:
+                return node
     return NONE
 
 
 @njit(cache=True, nogil=True)
 def enlist(graph: Graph, node: int) -> None:
-    """Add a node to the index; if no slot is free, only its edges lead to it."""
+    """Put a node into use and into the index; if no slot is free, only its edges lead to it."""
+    publish(graph.generation, node, np.int32(graph.state[NEWEST]))  # not before its key is written
+    key = graph.nodes[node].key
     mask = graph.index.size - 1
-    place = np.int64(graph.nodes[node].key & np.uint64(mask))
+    place = np.int64(key & np.uint64(mask))
     for i in range(PROBES):
-        if graph.index[(place + i) & mask] == NONE:
-            graph.index[(place + i) & mask] = node
+        slot = (place + i) & mask
+        if graph.index[slot] == np.uint64(NONE) or is_stale(graph, graph.index[slot]):
+            graph.index[slot] = key & TAG_BITS | np.uint64(node)
             return
 
 
 @njit(cache=True, nogil=True)
-def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8]) -> int:
-    """Keep the most visited nodes below the root, at most `most`; returns their number, or NONE if stopped.
+def is_stale(graph: Graph, entry: np.uint64) -> bool:
+    """Whether an index entry is of a node that is free, or that was taken for another position."""
+    node = np.int64(entry & NODE_BITS)
+    if graph.generation[node] < graph.state[OLDEST]:
+        return True
+    return (graph.nodes[node].key ^ entry) & TAG_BITS != np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def recycle(graph: Graph, root: int, most: int, stop: NDArray[np.uint8], deadline_ns: int) -> int:
+    """Keep the most visited nodes below the root, fewer than `most`; returns their number, or NONE if it was stopped or
+    the deadline came first: then all nodes are still in use.
 
     An edge whose node is dropped keeps its visits and value; a new node there takes them over.
     """
-    size = graph.nodes.size
-    is_kept, kept = np.zeros(size, np.bool_), np.empty(most, np.int32)
+    kept = np.empty(most, np.int32)
     fewest = 1  # minimum visits of an edge for its node to be kept
     while True:
-        is_kept[:] = False
-        is_kept[root] = True
+        # Step 1. Mark the nodes to keep with a new generation, from the root downwards.
+        graph.state[NEWEST] += 1
+        mark = np.int32(graph.state[NEWEST])
+        graph.generation[root] = mark
         kept[0], count, done = root, 1, 0
         while done < count and count < most:
+            if done & POLL == POLL and (is_raised(stop) or monotonic_ns() >= deadline_ns):
+                return NONE
             node = kept[done]
             done += 1
-            if done & POLL == POLL and is_raised(stop):
-                return NONE
             for e in range(graph.nodes[node].degree):
                 child = graph.edges[node, e].child
-                if child != NONE and graph.edges[node, e].visits >= fewest and not is_kept[child] and count < most:
-                    is_kept[child] = True
+                is_new = child != NONE and graph.generation[child] != mark
+                if is_new and graph.edges[node, e].visits >= fewest and count < most:
+                    graph.generation[child] = mark
                     kept[count] = child
                     count += 1
         if count < most:
             break
-        fewest *= 2
-    for node in kept[:count]:
-        for e in range(graph.nodes[node].degree):
-            child = graph.edges[node, e].child
-            if child != NONE and not is_kept[child]:
-                graph.edges[node, e].child = NONE
-    graph.index[:] = NONE
-    for node in kept[:count]:
-        enlist(graph, node)
-    graph.free[:count] = kept[:count]
-    place = count
-    for node in range(1, size):
-        if not is_kept[node]:
-            graph.free[place] = node
-            place += 1
-    graph.taken[0] = count
+        fewest *= 2  # too many
+
+    # Step 2. Detach the others. A node that is detached too early, before a stop, is found again by its key.
+    for i in range(count):
+        if i & POLL == POLL and (is_raised(stop) or monotonic_ns() >= deadline_ns):
+            return NONE
+        for e in range(graph.nodes[kept[i]].degree):
+            child = graph.edges[kept[i], e].child
+            if child != NONE and graph.generation[child] != mark:
+                graph.edges[kept[i], e].child = NONE
+
+    # Step 3. From here on, everything older is free.
+    graph.state[OLDEST], graph.state[KEPT], graph.taken[0] = mark, count, 0
     return count

@@ -21,7 +21,7 @@ from plyd.engines.connect4.graph.kernel import (
     search_slice,
     workspace_for,
 )
-from plyd.engines.connect4.graph.memory import NONE, Graph, graph_for, nodes_within, recycle
+from plyd.engines.connect4.graph.memory import NONE, Graph, forget_all, graph_for, nodes_within, recycle, room_in
 from plyd.engines.connect4.report import RESULTS, Choice, choices_of, lines_of, visits_of
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
 from plyd.engines.connect4.rules import lines_of as lines_of_four
@@ -46,6 +46,8 @@ TABLE_SHARE = 0.25  # share of the memory for the solver's table
 ENTRY_BYTES, ENTRIES_A_SECOND = 12, 4_000_000  # of the solver's table
 LOOK_SIMULATIONS = 16  # for a move that the search has not visited
 CALM_NS = 500_000_000  # with less time left, a full graph is searched without recycling
+RECYCLE_SHARE = 0.25  # maximum share of the remaining time for recycling the graph
+RECYCLE_NS = 1_000  # to keep a node, several times what is usual
 OPTIONS = (
     Option(
         "method",
@@ -83,7 +85,9 @@ class GraphSearcher:
         else:
             yield from run(partial(GraphRun, self, position, limits, stop))
 
-    def graph_at(self, position: Position, board: NDArray[np.uint16], wanted: int) -> tuple[Graph, int]:
+    def graph_at(
+        self, position: Position, board: NDArray[np.uint16], wanted: int, deadline_ns: int
+    ) -> tuple[Graph, int]:
         """The graph, with room for `wanted` more nodes (at most half of all), and the position's node.
 
         Address space is reserved once per board shape; the system commits memory as it is used.
@@ -94,20 +98,21 @@ class GraphSearcher:
             self._shape, self._table = shape, None
             self.params = params_for(position, float(self.options["c"]), int(self.options["playouts"]))
         root = int(enter(self._graph, self.params, board, self.workspaces[0]))
-        if root == NONE or self._graph.taken[0] + min(wanted, self._graph.nodes.size // 2) > self._graph.free.size:
-            self.make_room(root, Stop(), wanted)
+        if root == NONE or room_in(self._graph) < min(wanted, self._graph.nodes.size // 2):
+            if root == NONE or not self.make_room(root, Stop(), deadline_ns, wanted):
+                forget_all(self._graph)
             root = int(enter(self._graph, self.params, board, self.workspaces[0]))
         return self._graph, root
 
-    def make_room(self, root: int, stop: Stop, wanted: int = NEVER) -> None:
-        """Recycle the graph: keep only the nodes that matter most to the root."""
-        graph = self._graph
+    def make_room(self, root: int, stop: Stop, deadline_ns: int, wanted: int = NEVER) -> bool:
+        """Recycle the graph: keep only the nodes that matter most to the root. Takes a share of the time at most;
+        whether it was done in that.
+        """
+        graph, now = self._graph, time.monotonic_ns()
         assert graph is not None
-        if root == NONE:  # no room even for the root: start with an empty graph
-            graph.index.fill(NONE)
-            graph.taken[0] = 0
-        else:
-            recycle(graph, root, min(wanted, graph.nodes.size // 2), stop.flag)
+        share_ns = int(RECYCLE_SHARE * max(0, deadline_ns - now))
+        most = max(2, min(wanted, graph.nodes.size // 2, share_ns // RECYCLE_NS))
+        return bool(recycle(graph, root, most, stop.flag, min(NEVER, now + share_ns)) != NONE)
 
     def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
         """The position's solver: the existing one if it was working on this position, else a new one."""
@@ -132,7 +137,7 @@ class GraphRun(SearchRun):
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.workspaces))
         wanted = max(min(self.max_nodes, in_time), FEWEST_NODES)
-        self._graph, self._root = owner.graph_at(position, self._board, wanted)
+        self._graph, self._root = owner.graph_at(position, self._board, wanted, self.deadline_ns)
         self._solver: Solver | None = None
         seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
         for i, space in enumerate(owner.workspaces):
@@ -172,7 +177,7 @@ class GraphRun(SearchRun):
             for job in jobs:
                 job.result()
             if why == OUT_OF_ROOM:
-                self._owner.make_room(self._root, self.stop)
+                self._owner.make_room(self._root, self.stop, self.deadline_ns)
         self._consult()
 
     def report(self, reason: StopReason | None) -> Report:

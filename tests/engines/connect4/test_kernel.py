@@ -28,19 +28,26 @@ from plyd.engines.connect4.board import (
 )
 from plyd.engines.connect4.graph.memory import (
     EDGE,
+    KEPT,
     NODE,
+    NODE_BITS,
     NONE,
+    OLDEST,
     enlist,
     find,
+    forget_all,
     graph_for,
+    is_stale,
     nodes_within,
     recycle,
+    room_in,
+    take_node,
 )
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
 from plyd.engines.connect4.playout import any_of, blind_playout, next_random, playout
 from plyd.engines.connect4.rules import RULES, lines_of, mover
 from plyd.engines.connect4.rules import has_four as has_four_by_rulebook
-from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Outcome, Side
@@ -407,12 +414,7 @@ def grown_graph(start="7x6", nodes=9000, **options):
 
 def in_use(graph):
     """Nodes in use."""
-    return nodes_of(graph)[: min(graph.taken[0], graph.free.size)]
-
-
-def nodes_of(graph):
-    """All nodes, those in use first."""
-    return [node or place + 1 for place, node in enumerate(graph.free.tolist())]
+    return np.flatnonzero(graph.generation >= graph.state[OLDEST]).tolist()
 
 
 def edges_of(graph, node):
@@ -427,14 +429,13 @@ def assert_sound(graph):
     """Every node in use is found by its key, and no edge leads to one that is not."""
     nodes = in_use(graph)
     used = set(nodes)
-    assert len(used) == len(nodes)
-    assert sorted(nodes_of(graph)) == list(range(1, graph.nodes.size))
+    assert NONE not in used
     for node in nodes:
         children = graph.edges["child"][node, : graph.nodes["degree"][node]].tolist()
         assert set(children) <= used | {NONE}
         assert find(graph, graph.nodes["key"][node]) == node
-    listed = graph.index[graph.index != NONE].tolist()
-    assert sorted(listed) == sorted(nodes)
+    listed = [int(entry & NODE_BITS) for entry in graph.index if entry != NONE and not is_stale(graph, entry)]
+    assert sorted(listed) == nodes
 
 
 def test_what_is_enlisted_is_found_and_nothing_else():
@@ -479,9 +480,9 @@ def test_recycling_keeps_the_root_and_what_was_visited_most(most):
     graph, root, _ = grown_graph()
     before = {node: edges_of(graph, node) for node in in_use(graph)}
     values, children = graph.nodes.copy(), graph.edges["child"].copy()
-    count = recycle(graph, root, most, np.zeros(1, np.uint8))
+    count = recycle(graph, root, most, np.zeros(1, np.uint8), NEVER)
     kept = in_use(graph)
-    assert len(kept) == count == graph.taken[0] <= most
+    assert len(kept) == count == graph.state[KEPT] <= most
     assert root in kept
     assert_sound(graph)
     for node in kept:
@@ -503,15 +504,44 @@ def test_recycling_with_room_for_all_gives_up_only_what_the_root_does_not_lead_t
         new = set(graph.edges["child"][node, : graph.nodes["degree"][node]].tolist()) - reached - {NONE}
         reached |= new
         todo += new
-    assert recycle(graph, best, graph.nodes.size, np.zeros(1, np.uint8)) == len(reached)
+    assert recycle(graph, best, graph.nodes.size, np.zeros(1, np.uint8), NEVER) == len(reached)
     assert set(in_use(graph)) == reached
     assert_sound(graph)
 
 
-def test_recycling_that_is_told_to_stop_changes_nothing():
+@pytest.mark.parametrize(("flag", "deadline_ns"), [(1, NEVER), (0, 0)])
+def test_recycling_that_is_stopped_or_late_frees_nothing(flag, deadline_ns):
     graph, root, _ = grown_graph(nodes=40_000)
-    copy = [array.copy() for array in graph]
+    copy, before = [array.copy() for array in (graph.index, graph.nodes, graph.edges)], in_use(graph)
     assert graph.taken[0] > 2 * 4096, "enough to look at the flag"
-    assert recycle(graph, root, graph.nodes.size, np.ones(1, np.uint8)) == NONE
-    for array, was in zip(graph, copy, strict=True):
+    assert recycle(graph, root, graph.nodes.size, np.full(1, flag, np.uint8), deadline_ns) == NONE
+    assert in_use(graph) == before
+    for array, was in zip((graph.index, graph.nodes, graph.edges), copy, strict=True):
         assert (array == was).all()
+    assert_sound(graph)
+    assert recycle(graph, root, graph.nodes.size, np.zeros(1, np.uint8), NEVER) == len(before)
+    assert in_use(graph) == before
+
+
+def test_freed_nodes_are_taken_again_and_kept_ones_are_not():
+    graph, root, _ = grown_graph()
+    recycle(graph, root, 100, np.zeros(1, np.uint8), NEVER)
+    kept, taken = in_use(graph), []
+    while (node := int(take_node(graph))) != NONE:
+        taken.append(node)
+    assert sorted(taken + kept) == list(range(1, graph.nodes.size))
+    assert room_in(graph) == 0
+    forget_all(graph)
+    assert in_use(graph) == []
+    assert room_in(graph) == graph.nodes.size - 1
+
+
+def test_a_graph_recycled_many_times_finds_all_its_nodes():
+    values = read_options(OPTIONS, {"solver": "false"})
+    searcher, position = GraphSearcher(values, 1), RULES.parse("9x9")
+    for _ in range(6):
+        list(searcher.search(position, Limits(max_nodes=12_000), Stop()))
+        position = RULES.play(position, str(RULES.legal_moves(position)[0].text)).position
+    assert searcher._graph.state[OLDEST] > 4, "recycled several times"
+    nodes = in_use(searcher._graph)
+    assert sum(find(searcher._graph, searcher._graph.nodes["key"][node]) == node for node in nodes) == len(nodes)
