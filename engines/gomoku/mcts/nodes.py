@@ -97,19 +97,28 @@ def add_child(nodes: Any, state: Any, point: int, prior: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def transplant(nodes: Any, state: Any, root: int, target: Any) -> None:
-    """Copy the subtree of a node to another array, with that node as the root."""
-    target[0] = nodes[root]
+def transplant(nodes: Any, state: Any, target: Any, most: int, fewest: int) -> bool:
+    """Copy the root's subtree to another array, where the root comes first; whether `most` nodes were enough.
+
+    Below the root, a node with fewer than `fewest` visits loses its children: it is a leaf again, with its visits.
+    """
+    target[0] = nodes[state[ROOT]]
     used, at = 1, 0
     while at < used:
-        if target[at].flags & IS_EXPANDED:
-            first = target[at].first
-            target[at].first = used
-            for i in range(target[at].count):
-                target[used] = nodes[first + i]
-                used += 1
+        node = target[at]
+        if node.flags & IS_EXPANDED:
+            if at > 0 and node.visits < fewest:
+                node.first, node.count, node.flags = NO_CHILD, 0, 0
+            elif used + node.count > most:
+                return False
+            else:
+                first, node.first = node.first, used
+                for i in range(node.count):
+                    target[used] = nodes[first + i]
+                    used += 1
         at += 1
     state[ROOT], state[USED] = 0, used
+    return True
 
 
 def order(children: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.gomoku.board.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
 from plyd.engines.gomoku.board.vcf import FAIL as NOTHING_FOUND
 from plyd.engines.gomoku.board.vcf import PLIES, continue_vcf, vcf_for
@@ -43,6 +44,8 @@ BATCH = 4  # leaves per network call
 ROOM = 2 * BATCH * 400  # upper bound of the nodes that a batch adds
 MIDDLE = 2  # the first stone is at most this many steps from the centre
 SEEK_NODES = 1000  # between polls of the clock
+COPY_SHARE = 0.25  # maximum share of the remaining time for copying a full tree
+COPY_NS = 500  # to copy a node, several times what is usual
 BLOCKED_SECONDS = 0.0002  # wait if all leaves are pending in other threads
 Cells = NDArray[np.uint8]
 
@@ -79,6 +82,7 @@ class SearchTree:
             for _ in range(threads)
         ]
         self.nodes: Any = np.zeros(most_nodes, NODE)  # address space; the system commits memory as nodes are used
+        self._spare: Any = np.zeros(most_nodes, NODE)  # where a full tree is copied to
         self.state = np.zeros(4, np.int64)
         self.cells: Cells = np.zeros((size, size), np.uint8)
         self.mover = X
@@ -236,10 +240,21 @@ class SearchTree:
             grid[MARGIN : MARGIN + self.size, MARGIN : MARGIN + self.size] = self.cells
             count_anew(thread.workspace.board)
 
-    def make_room(self, needed: int) -> None:
-        """If the array is almost full, keep only the root's subtree. No thread may be using the tree."""
-        if self.state[USED] + needed < len(self.nodes) or self.state[ROOT] == 0:
-            return
-        fresh = np.zeros(len(self.nodes), NODE)
-        transplant(self.nodes, self.state, int(self.state[ROOT]), fresh)
-        self.nodes = fresh
+    def make_room(self, needed: int, deadline_ns: int = NEVER) -> None:
+        """If the array is almost full, drop what the root does not lead to, and what is least visited."""
+        used = int(self.state[USED])
+        if used + needed >= len(self.nodes) and used > len(self.nodes) // 2:
+            self.shrink(deadline_ns)
+
+    def shrink(self, deadline_ns: int = NEVER) -> None:
+        """Copy what is most visited below the root, at most half of the array, to the spare array, and swap the two.
+
+        Takes a share of the time until the deadline at most. No thread may be using the tree.
+        """
+        share_ns = COPY_SHARE * max(0, deadline_ns - time.monotonic_ns())
+        most, fewest = min(len(self.nodes) // 2, int(share_ns / COPY_NS)), 1
+        if most <= ROOM:
+            return  # too little time: the search goes on without new nodes
+        while not transplant(self.nodes, self.state, self._spare, most, fewest):
+            fewest *= 2
+        self.nodes, self._spare = self._spare, self.nodes

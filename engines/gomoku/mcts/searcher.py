@@ -55,7 +55,7 @@ class MctsSearcher:
         list(self.search(position, Limits(max_nodes=50), Stop()))
         assert self._tree
         self._tree.play(self._tree.best())
-        self._tree.make_room(len(self._tree.nodes))
+        self._tree.shrink()
 
     def tree_at(self, position: Position) -> SearchTree:
         """The tree, rooted at the position."""
@@ -112,7 +112,7 @@ class MctsRun(SearchRun):
 
     def step(self) -> None:
         """One round of simulations on all threads."""
-        self._tree.make_room(ROUND_NODES)
+        self._tree.make_room(ROUND_NODES, self.deadline_ns)
         end = min(self.deadline_ns, time.monotonic_ns() + ROUND_NS)
         if self.limits.max_depth:
             end = min(end, time.monotonic_ns() + 1_000_000)

@@ -259,7 +259,7 @@ def test_only_what_still_matters_is_copied():
     tree.simulate(300)
     tree.play(24)
     root, target, state = tree.root.copy(), np.zeros(len(tree.nodes), NODE), tree.state.copy()
-    transplant(tree.nodes, state, int(state[0]), target)
+    assert transplant(tree.nodes, state, target, len(target), 1)
     assert state[0] == 0
     assert state[1] < tree.state[1]
     assert (target[0]["visits"], target[0]["count"]) == (root["visits"], root["count"])
@@ -267,6 +267,39 @@ def test_only_what_still_matters_is_copied():
     after = target[target[0]["first"] : target[0]["first"] + target[0]["count"]]
     for name in ("point", "visits", "total", "prior", "status"):
         assert (before[name] == after[name]).all()
+
+
+def test_nodes_with_few_visits_become_leaves_when_not_all_can_be_copied():
+    tree = tree_at("7x7", Toy({24: 3.0}))
+    tree.simulate(300)
+    used = int(tree.state[1])
+    target, state = np.zeros(len(tree.nodes), NODE), tree.state.copy()
+    assert not transplant(tree.nodes, state, target, used // 2, 1)
+    assert (state == tree.state).all(), "nothing has changed"
+    assert transplant(tree.nodes, state, target, used, 8)
+    kept = target[: state[1]]
+    assert 1 < len(kept) < used
+    assert ((kept["visits"] >= 8) | (kept["count"] == 0))[1:].all()
+    assert kept["visits"][0] == tree.root["visits"]
+    assert (kept["first"][kept["count"] > 0] + kept["count"][kept["count"] > 0] <= len(kept)).all()
+
+
+def test_a_tree_is_shrunk_again_and_again_and_searched_on():
+    tree = tree_at("7x7", Toy({24: 3.0}), most_nodes=20_000)
+    tree.simulate(6000)
+    assert tree.root["visits"] == 6000
+    assert tree.state[1] <= len(tree.nodes) == 20_000
+    children = tree.children_of(tree.root)
+    assert children["visits"].sum() == 5999
+    assert not children["virtual_loss"].any()
+
+
+def test_a_tree_is_not_shrunk_when_its_time_is_over():
+    tree = tree_at("7x7", Toy({24: 3.0}))
+    tree.simulate(300)
+    nodes = tree.nodes
+    tree.shrink(deadline_ns=0)
+    assert tree.nodes is nodes
 
 
 def test_a_tree_that_is_full_is_walked_on():
