@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -16,10 +17,14 @@ from typing import Any
 import click
 
 from plyd.clients.cli import PROGRAM
+from plyd.v1 import position_pb2, search_pb2
 
 TIMED_OPTIONS = {"2584-2x3": {"method": "expectimax"}}  # options of a search that uses its whole time limit
 SOLVER_GAME = "2584-2x3"
 CALLERS = 16
+LARGEST_BOARDS = {"connect4": "16x16", "gomoku": "20x20"}  # whole games are played there
+MOVE_SECONDS, MOST_MOVES = 0.2, 150
+MUCH_MEMORY = 2048  # megabytes
 
 
 @click.command(short_help="Measure speed.")
@@ -75,6 +80,7 @@ def measure(games: tuple[str, ...], *, cold: bool, say: Callable[[str], None]) -
             yield from call_figures(game, target)
             say(f"{game}: time limits")
             yield from overshoot_figures(game, target)
+            yield from whole_game_figures(game, target)
             if game == SOLVER_GAME:
                 say(f"{game}: plyd solve")
                 yield from solve_figures(game, target)
@@ -134,6 +140,45 @@ def overshoot_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
             late.append((time.perf_counter() - began - seconds) * 1000)
     yield figure(game, "time limit overshoot, p50", percentile(late, 50), "ms")
     yield figure(game, "time limit overshoot, p99", percentile(late, 99), "ms", at_most=10)
+
+
+def whole_game_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
+    """Milliseconds by which the moves of whole games come after their time limit: with little memory, and with much
+    memory and pondering. One stream plays both sides.
+    """
+    from plyd.clients.library.client import EngineClient
+
+    with EngineClient(target, game) as client:
+        least = [option.minimum for option in client.describe().engines[0].options if option.name == "memory"]
+        settings = (("little memory", least, False), ("much memory, pondering", [MUCH_MEMORY for _ in least], True))
+        for name, megabytes, ponders in settings:
+            options = TIMED_OPTIONS.get(game, {}) | {"memory": f"{each:.0f}" for each in megabytes}
+            late = list(lateness_of_game(client, LARGEST_BOARDS.get(game, ""), options, ponders=ponders))
+            for percent, goal in ((50, None), (99, 5.0), (100, 20.0)):
+                what = "max" if percent == 100 else f"p{percent}"
+                text = f"whole game, {MOVE_SECONDS:g} s a move, {name}, late by, {what}"
+                yield figure(game, text, percentile(late, percent), "ms", at_most=goal)
+
+
+def lateness_of_game(client: Any, start: str, options: dict[str, str], *, ponders: bool) -> Iterator[float]:
+    """Milliseconds by which each move of a game comes late; moves by chance and proven results are not counted."""
+    chance = random.Random(1)
+    with client.play(client.new_game(start, seed=1).position, **options) as game:
+        for _ in range(MOST_MOVES):
+            while game.state.to_move == position_pb2.SIDE_ENVIRONMENT:
+                drops = game.state.legal_moves
+                [drop] = chance.choices(drops, [drop.probability for drop in drops])
+                game.moves(drop.move)
+            if game.state.outcome != position_pb2.OUTCOME_ONGOING:
+                return
+            began = time.perf_counter()
+            report = game.best(seconds=MOVE_SECONDS)
+            if report.stop_reason == search_pb2.STOP_REASON_TIME:
+                yield (time.perf_counter() - began - MOVE_SECONDS) * 1000
+            game.moves(report.move)
+            if ponders and game.state.outcome == position_pb2.OUTCOME_ONGOING:
+                game.go(ponder=True)  # until the next command
+                time.sleep(MOVE_SECONDS)
 
 
 def solve_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
