@@ -24,7 +24,7 @@ SOLVER_GAME = "2584-2x3"
 CALLERS = 16
 LARGEST_BOARDS = {"connect4": "16x16", "gomoku": "20x20"}  # whole games are played there
 MOVE_SECONDS, MOST_MOVES = 0.2, 150
-MUCH_MEMORY = 2048  # megabytes
+MUCH = [2048]  # megabytes
 
 
 @click.command(short_help="Measure speed.")
@@ -150,9 +150,8 @@ def whole_game_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
 
     with EngineClient(target, game) as client:
         least = [option.minimum for option in client.describe().engines[0].options if option.name == "memory"]
-        settings = (("little memory", least, False), ("much memory, pondering", [MUCH_MEMORY for _ in least], True))
-        for name, megabytes, ponders in settings:
-            options = TIMED_OPTIONS.get(game, {}) | {"memory": f"{each:.0f}" for each in megabytes}
+        for name, megabytes, ponders in (("little memory", least, False), ("much memory, pondering", MUCH, True)):
+            options = TIMED_OPTIONS.get(game, {}) | ({"memory": f"{megabytes[0]:.0f}"} if least else {})
             late = list(lateness_of_game(client, LARGEST_BOARDS.get(game, ""), options, ponders=ponders))
             for percent, goal in ((50, None), (99, 5.0), (100, 20.0)):
                 what = "max" if percent == 100 else f"p{percent}"
