@@ -392,18 +392,21 @@ def test_little_memory_does_not_change_what_is_proven():
 @pytest.mark.parametrize("start", ["7x6", "16x16"])
 def test_another_thread_stops_a_search_without_limits(start, threads):
     stop, reports, position = Stop(), [], RULES.parse(start)
-    using = searcher(threads=threads)
-    thread = threading.Thread(target=lambda: reports.extend(using.search(position, Limits(), stop)))
+    using, has_searched = searcher(threads=threads), threading.Event()
+
+    def search():
+        for report in using.search(position, Limits(), stop):
+            reports.append(report)
+            has_searched.set()
+
+    thread = threading.Thread(target=search)
     thread.start()
-    time.sleep(0.15)
+    assert has_searched.wait(SOON)
     stop.set()
-    began = time.monotonic()
     thread.join(SOON)
     assert not thread.is_alive()
-    assert time.monotonic() - began < SOON
     assert reports[-1].stop_reason is StopReason.STOPPED
     assert reports[-1].move in legal(position)
-    assert reports[-1].nodes > 100
 
 
 def test_time_ends_a_search():
