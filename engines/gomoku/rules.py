@@ -71,6 +71,7 @@ class GomokuRules:
     def __init__(self, rule: Rule, summary: str) -> None:
         self.rule = rule
         self.summary = summary
+        self.is_quick = rule is not Rule.RENJU  # whether a point is forbidden may depend on many others
 
     def start(self) -> Position:
         """The empty 15x15 board of tournaments."""

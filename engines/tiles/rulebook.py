@@ -12,6 +12,7 @@ after the first of them the environment moves again, after any other drop the pl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
@@ -44,6 +45,8 @@ class TileRules:
     """Probability of each index that the environment drops; they sum to 1."""
     max_index: int = 33
     """The largest index; two tiles that would make a larger one do not merge."""
+
+    is_quick: ClassVar[bool] = True
 
     def start(self) -> Position:
         """The empty board, with the environment to move."""

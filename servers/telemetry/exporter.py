@@ -93,7 +93,10 @@ class DaemonCollector(Collector):
             whole.total += histogram.total
         yield requests
         yield _histogram("plyd_request_seconds", "Time from a call's arrival to its end.", by_method, "method")
-        yield _counter("plyd_sheds", "Requests refused for lack of capacity.", "reason", metrics.sheds)
+        sheds = CounterMetricFamily("plyd_sheds", "Requests refused for lack of capacity.", labels=["reason", "client"])
+        for (reason, client), count in list(metrics.sheds.items()):
+            sheds.add_metric([reason, client], count)
+        yield sheds
 
     def _searches(self) -> Iterator[Metric]:
         metrics = self._runtime.observer.metrics
