@@ -144,7 +144,8 @@ def _options(capacity: Capacity) -> list[tuple[str, int]]:
     """Options of the gRPC server that differ from their defaults."""
     options = [
         ("grpc.max_receive_message_length", capacity.most_bytes),
-        ("grpc.max_concurrent_streams", capacity.max_streams),
+        ("grpc.max_concurrent_streams", capacity.max_streams),  # holds a flood of streams that are reset at once
+        ("grpc.http.overload_protection", 0),  # would refuse some calls of a caller who uses all its streams
         ("grpc.server.max_pending_requests", MAX_PENDING),  # beyond it gRPC drops calls without a word
         ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING),
         ("grpc.so_reuseport", 0),  # two daemons on one port are a mistake
@@ -170,7 +171,7 @@ async def run(config: DaemonConfig, *, with_stdin: bool = False) -> int:
     daemon = Daemon(config.engines, config.capacity, config.auth, config.credentials, tracing)
     loop.add_signal_handler(signal.SIGHUP, _reload_clients, config.auth)
     if config.metrics:
-        _export(daemon.runtime, config.metrics)
+        _export(daemon.runtime, config.metrics, config.metrics_names)
     bound = await daemon.start(config.addresses)
     for address in bound:
         log.info("listening on %s%s", address, ", with TLS" if config.credentials and not address.path else "")
@@ -248,11 +249,11 @@ def _reload_clients(auth: Authenticator) -> None:
         log.error("the clients file is not valid, the old one stays in use: %s", error)
 
 
-def _export(runtime: Runtime, address: Address) -> None:
+def _export(runtime: Runtime, address: Address, names: Sequence[str]) -> None:
     """Serve metrics at an address for as long as the process lives."""
     from plyd.servers.telemetry.exporter import Exporter  # imported late: a daemon without metrics starts faster
 
-    log.info("metrics on http://%s/metrics", Exporter(runtime, address).address)
+    log.info("metrics on http://%s/metrics", Exporter(runtime, address, names).address)
 
 
 def _tracing(endpoint: str) -> "Tracing":

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MAX_WAITING_BATCHES = 1024  # of all Evaluate streams together
 MAX_WAITING_RULES = 256  # questions about rules that wait for a thread, besides one of each open game
 BUSY_RETRY_SECONDS = 0.5
-BATCH_HEADER_BYTES = 1 << 16  # for what comes with the lines of a batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ class Capacity:
 
     @property
     def most_bytes(self) -> int:
-        """Size of the largest message, batches included."""
-        return max(self.max_message_bytes, self.max_batch_bytes + BATCH_HEADER_BYTES)
+        """Size of the largest message that is received: twice the largest batch, so that such a one hears the limit."""
+        return max(self.max_message_bytes, 2 * self.max_batch_bytes)
 
 
 class Runtime:
