@@ -33,7 +33,7 @@ class Capacity:
     memory_mb: int | None = None  # for all searchers together
     connection_seconds: float | None = None  # maximum age of a connection
     max_batch_bytes: int = 1 << 19  # so the answer fits in a stock client's 4 MiB even if every line is malformed
-    max_message_bytes: int = 1 << 18  # of all messages but batches: a decoded one can be 30 times as big
+    max_message_bytes: int = 160 << 10  # of others than batches: 20,000 moves; decoded, it may be 20 times as big
     max_streams: int = 100  # calls at once on one connection
     max_calls: int = 2048  # at once, besides searches that run or wait and open games
 
@@ -72,6 +72,7 @@ class Runtime:
         self.accepted = 0  # calls that have not ended, including those whose message has not arrived
         self.calls = 0  # running now
         self.sessions = 0  # Play streams open now
+        self._most_calls = capacity.most_calls
         self._started = asyncio.Event()  # ready or draining
         self._no_calls = asyncio.Event()  # set only while draining
 
@@ -85,7 +86,7 @@ class Runtime:
 
     def check_room(self, *, is_admitted: bool) -> None:
         """Raise Overloaded if too many calls are accepted. Half of the room is only for callers that are admitted."""
-        most = self.capacity.most_calls if is_admitted else self.capacity.most_calls // 2
+        most = self._most_calls if is_admitted else self._most_calls // 2
         if self.accepted > most:
             raise Overloaded(
                 f"{most} calls are being answered, the most allowed; try again later", BUSY_RETRY_SECONDS, "calls"

@@ -20,7 +20,7 @@ from tests.patience import SOON, until
 from tests.servers.daemons import SLOW, Caller, analyze_request, read_out, retry_seconds, search_request
 from tests.servers.fakes import FakeEngine, SticksRules
 
-BOMB = engine_pb2.SearchRequest(position={"moves": [""] * 150_000})  # about 300 kB, 600 bytes of gzip
+BOMB = engine_pb2.SearchRequest(position={"moves": [""] * 100_000})  # 200 kB, a few hundred bytes of gzip
 
 
 def clients_text(**tokens):
@@ -107,7 +107,7 @@ def test_a_message_that_is_too_large_is_not_decoded_compressed_or_not(open_daemo
     daemon = open_daemon()
     error = error_of(daemon.caller.engine.Search, BOMB, compression=compression)
     assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert error.details() == f"the message has {BOMB.ByteSize()} bytes; at most 262144 are allowed"
+    assert error.details() == f"the message has {BOMB.ByteSize()} bytes; at most 163840 are allowed"
     assert decoded == []
     daemon.caller.engine.Search(search_request("7 one"), timeout=SOON)
 
