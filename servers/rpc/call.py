@@ -21,6 +21,7 @@ log = logging.getLogger("plyd.request")
 
 REQUEST_ID = "x-request-id"  # metadata, both ways
 MAX_ID_LENGTH = 64
+RIGHT_ENDED = "the client's right to call has ended"
 
 RpcContext = grpc.aio.ServicerContext[Any, Any]
 Handler = Callable[[Any, Any, Any], Awaitable[Any]]
@@ -61,7 +62,7 @@ def rpc_method(method: Handler) -> Handler:
             if not _is_revoked(call):
                 status = "CANCELLED"
                 raise
-            error = NotAllowed("the client's right to call has ended")
+            error = NotAllowed(RIGHT_ENDED)
             status = status_code(error).name
             await _refuse(call, error, runtime, context)
         except EngineError as error:
@@ -98,6 +99,8 @@ def _admit(call: CallContext, runtime: Runtime, context: RpcContext) -> None:
         call.admit(runtime.auth.by_connection(context))
     task = asyncio.current_task()
     if call.grant and call.client.is_known and task:
+        if call.grant.has_ended:  # since its metadata arrived
+            raise NotAllowed(RIGHT_ENDED)
         call.grant.calls.add(task)
 
 

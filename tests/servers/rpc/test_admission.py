@@ -316,6 +316,18 @@ def test_calls_of_a_client_whose_token_is_revoked_end_and_those_of_others_go_on(
     assert list(theirs.replies) == []
 
 
+def test_a_call_whose_message_comes_after_its_token_was_revoked_is_refused(house, open_daemon, clients):
+    daemon = open_daemon(auth=Authenticator(clients))
+    messages = queue.SimpleQueue()
+    call = daemon.caller.channel.stream_stream(SEARCH)(iter(messages.get, None), metadata=bearer("one"), timeout=SOON)
+    until(lambda: daemon.runtime.accepted == 1)
+    clients.write_text(clients_text(bot="two"))
+    reload_clients(house, daemon)
+    messages.put(search_request().SerializeToString())
+    assert read_out(call)[1].code() is grpc.StatusCode.UNAUTHENTICATED
+    messages.put(None)
+
+
 def test_quotas_that_change_apply_to_an_open_game_at_once(house, open_daemon, clients):
     daemon = open_daemon(auth=Authenticator(clients))
     with Caller(daemon.target) as caller:
