@@ -150,7 +150,7 @@ class OpenStream:
     def __init__(self, caller, metadata=()):
         self.commands = queue.SimpleQueue()
         self.commands.put(engine_pb2.PlayRequest(id=1, new_game={"position": {"start": "7 one"}}))
-        self.replies = caller.engine.Play(iter(self.commands.get, None), metadata=metadata)
+        self.replies = caller.engine.Play(iter(self.commands.get, None), metadata=metadata, timeout=SOON)
 
 
 def test_one_connection_takes_100_calls_at_once_and_the_next_waits_for_the_end_of_one(open_daemon):
@@ -297,9 +297,9 @@ def test_calls_of_a_client_whose_token_is_revoked_end_and_those_of_others_go_on(
     daemon = open_daemon(auth=Authenticator(clients), slots=4)
     engine = daemon.caller.engine
     mine, theirs = OpenStream(daemon.caller, bearer("one")), OpenStream(daemon.caller, bearer("two"))
-    analysis = engine.Analyze(analyze_request(options=SLOW), metadata=bearer("one"))
-    batches = engine.Evaluate(iter(queue.SimpleQueue().get, None), metadata=bearer("one"))
-    search = engine.Search.future(search_request(options=SLOW), metadata=bearer("one"))
+    analysis = engine.Analyze(analyze_request(options=SLOW), metadata=bearer("one"), timeout=SOON)
+    batches = engine.Evaluate(iter(queue.SimpleQueue().get, None), metadata=bearer("one"), timeout=SOON)
+    search = engine.Search.future(search_request(options=SLOW), metadata=bearer("one"), timeout=SOON)
     for first in (mine.replies, theirs.replies, analysis):
         next(first)
     mine.commands.put(engine_pb2.PlayRequest(id=2, go={}))
