@@ -40,6 +40,7 @@ SERVICES = (
 )
 GRACE_SECONDS = 10.0  # for running calls to end when the daemon shuts down
 FINISH_SECONDS = 1.0  # for the tasks of cancelled calls to end
+MAX_PENDING = 20_000  # calls that the event loop has not accepted yet
 SWITCH_SECONDS = 0.0005  # Python switches between threads this often
 
 
@@ -58,7 +59,7 @@ class Daemon:
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=_options(capacity))
-        decoder: Any = MessageDecoder()
+        decoder: Any = MessageDecoder(self.runtime)
         engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), decoder)
         rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), decoder)
         self._server.add_generic_rpc_handlers((decoder,))
@@ -142,7 +143,11 @@ class Daemon:
 def _options(capacity: Capacity) -> list[tuple[str, int]]:
     """Options of the gRPC server that differ from their defaults."""
     options = [
-        ("grpc.max_receive_message_length", capacity.max_message_bytes),
+        ("grpc.max_receive_message_length", capacity.most_bytes),
+        ("grpc.max_concurrent_streams", capacity.max_streams),  # holds a flood of streams that are reset at once
+        ("grpc.http.overload_protection", 0),  # would refuse some calls of a caller who uses all its streams
+        ("grpc.server.max_pending_requests", MAX_PENDING),  # beyond it gRPC drops calls without a word
+        ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING),
         ("grpc.so_reuseport", 0),  # two daemons on one port are a mistake
         ("grpc.keepalive_time_ms", 30_000),  # notice callers who vanished without closing the connection
         ("grpc.keepalive_timeout_ms", 10_000),
@@ -166,7 +171,7 @@ async def run(config: DaemonConfig, *, with_stdin: bool = False) -> int:
     daemon = Daemon(config.engines, config.capacity, config.auth, config.credentials, tracing)
     loop.add_signal_handler(signal.SIGHUP, _reload_clients, config.auth)
     if config.metrics:
-        _export(daemon.runtime, config.metrics)
+        _export(daemon.runtime, config.metrics, config.metrics_names)
     bound = await daemon.start(config.addresses)
     for address in bound:
         log.info("listening on %s%s", address, ", with TLS" if config.credentials and not address.path else "")
@@ -244,11 +249,11 @@ def _reload_clients(auth: Authenticator) -> None:
         log.error("the clients file is not valid, the old one stays in use: %s", error)
 
 
-def _export(runtime: Runtime, address: Address) -> None:
+def _export(runtime: Runtime, address: Address, names: Sequence[str]) -> None:
     """Serve metrics at an address for as long as the process lives."""
     from plyd.servers.telemetry.exporter import Exporter  # imported late: a daemon without metrics starts faster
 
-    log.info("metrics on http://%s/metrics", Exporter(runtime, address).address)
+    log.info("metrics on http://%s/metrics", Exporter(runtime, address, names).address)
 
 
 def _tracing(endpoint: str) -> "Tracing":

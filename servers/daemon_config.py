@@ -27,6 +27,7 @@ class DaemonConfig:
     auth: Authenticator
     credentials: grpc.ServerCredentials | None = None
     metrics: Address | None = None
+    metrics_names: Sequence[str] = ()
     tracing: str | None = None
 
 
@@ -47,6 +48,7 @@ def make_daemon_config(settings: Settings) -> DaemonConfig:
         auth=Authenticator(settings["clients"], default_quotas),
         credentials=tls.credentials(settings["tls.certificate"], settings["tls.key"], settings["tls.client_ca"]),
         metrics=read_metrics_address(settings),
+        metrics_names=settings["metrics.name"],
         tracing=read_tracing_endpoint(settings),
     )
 

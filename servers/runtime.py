@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.access.auth import Authenticator
 from plyd.servers.access.quotas import MemoryPool
+from plyd.servers.search.rules_pool import RulesPool
 from plyd.servers.search.scheduler import Scheduler
 from plyd.servers.telemetry.log import RequestLog
 from plyd.servers.telemetry.observer import Observer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from plyd.servers.telemetry.tracing import Tracing
 
 MAX_WAITING_BATCHES = 1024  # of all Evaluate streams together
+MAX_WAITING_RULES = 256  # questions about rules that wait for a thread, besides one of each open game
+BUSY_RETRY_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,19 @@ class Capacity:
     memory_mb: int | None = None  # for all searchers together
     connection_seconds: float | None = None  # maximum age of a connection
     max_batch_bytes: int = 1 << 19  # so the answer fits in a stock client's 4 MiB even if every line is malformed
-    max_message_bytes: int = 4 << 20
+    max_message_bytes: int = 160 << 10  # of others than batches: 20,000 moves; decoded, it may be 20 times as big
+    max_streams: int = 100  # calls at once on one connection
+    max_calls: int = 2048  # at once, besides searches that run or wait and open games
+
+    @property
+    def most_calls(self) -> int:
+        """Calls accepted at once."""
+        return self.max_calls + self.slots + self.queue_size + self.max_sessions
+
+    @property
+    def most_bytes(self) -> int:
+        """Size of the largest message that is received: twice the largest batch, so that such a one hears the limit."""
+        return max(self.max_message_bytes, 2 * self.max_batch_bytes)
 
 
 class Runtime:
@@ -51,12 +66,31 @@ class Runtime:
         self.request_log = RequestLog()
         self.searches = Scheduler("search", capacity.slots, capacity.queue_size)
         self.evaluations = Scheduler("evaluate", capacity.slots, MAX_WAITING_BATCHES)  # never behind a long search
+        self.rules = RulesPool(MAX_WAITING_RULES + capacity.max_sessions)
         self.addresses: list[str] = []  # where it listens, as clients write it
         self.draining = asyncio.Event()
+        self.accepted = 0  # calls that have not ended, including those whose message has not arrived
         self.calls = 0  # running now
         self.sessions = 0  # Play streams open now
+        self._most_calls = capacity.most_calls
         self._started = asyncio.Event()  # ready or draining
         self._no_calls = asyncio.Event()  # set only while draining
+
+    def accept(self, task: "asyncio.Task[Any]") -> None:
+        """Count a call as accepted until its task ends."""
+        self.accepted += 1
+        task.add_done_callback(self._accepted_ended)
+
+    def _accepted_ended(self, _: "asyncio.Task[Any]") -> None:
+        self.accepted -= 1
+
+    def check_room(self, *, is_admitted: bool) -> None:
+        """Raise Overloaded if too many calls are accepted. Half of the room is only for callers that are admitted."""
+        most = self._most_calls if is_admitted else self._most_calls // 2
+        if self.accepted > most:
+            raise Overloaded(
+                f"{most} calls are being answered, the most allowed; try again later", BUSY_RETRY_SECONDS, "calls"
+            )
 
     def call_begins(self) -> None:
         """Count a call as running."""
@@ -114,3 +148,4 @@ class Runtime:
         self.request_log.write()
         self.searches.close()
         self.evaluations.close()
+        self.rules.close()

@@ -213,6 +213,14 @@ SERVE = (
         f"{ADDRESS} to serve Prometheus metrics on, over HTTP at /metrics. Default: none.",
         form="HOST:PORT",
     ),
+    Setting(
+        "metrics.name",
+        str,
+        "Further host name by which the metrics may be read, such as a container's.",
+        (),
+        many=True,
+        form="HOST",
+    ),
     Setting("metrics.insecure", bool, "Allow other machines to read the metrics, which are never encrypted.", False),
     Setting(
         "tracing.endpoint",

@@ -3,6 +3,7 @@
 client, aio   EngineClient and AsyncEngineClient, with the same methods
 requests      builds requests, decides timeouts and retries; no I/O
 channel       addresses, credentials and channels
+connections   one connection, and more while it is full of calls
 resend        batches that are sent again when a stream breaks
 errors        gRPC errors as exceptions, all of them PlydError
 embedded      a private daemon, started and stopped by a client

@@ -9,9 +9,10 @@ from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
 from plyd.clients.library.channel import Credentials, channel_config
+from plyd.clients.library.connections import Connections
 from plyd.clients.library.errors import Cancelled, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
@@ -33,7 +34,7 @@ from plyd.clients.library.requests import (
     join_lines,
 )
 from plyd.clients.library.resend import AsyncBatchSender
-from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
+from plyd.v1 import engine_pb2
 
 
 class AsyncEngineClient:
@@ -50,14 +51,13 @@ class AsyncEngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._channel = (
-            grpc.aio.secure_channel(config.target, config.encryption, CHANNEL_OPTIONS)
-            if config.encryption
-            else grpc.aio.insecure_channel(config.target, CHANNEL_OPTIONS)
+        self._connections = Connections(
+            lambda: (
+                grpc.aio.secure_channel(config.target, config.encryption, CHANNEL_OPTIONS)
+                if config.encryption
+                else grpc.aio.insecure_channel(config.target, CHANNEL_OPTIONS)
+            )
         )
-        self._engine: Any = engine_pb2_grpc.EngineServiceStub(self._channel)
-        self._rules: Any = rules_pb2_grpc.RulesServiceStub(self._channel)
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)
         self._closed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
@@ -71,7 +71,7 @@ class AsyncEngineClient:
     async def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         self._closed.set()
-        await self._channel.close()
+        await asyncio.gather(*(connection.channel.close() for connection in self._connections.all))
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
         """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
@@ -79,7 +79,8 @@ class AsyncEngineClient:
             async with asyncio.timeout(timeout):
                 while True:
                     with contextlib.suppress(grpc.RpcError):
-                        reply = await self._health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True)
+                        health = self._connections.first.health
+                        reply = await health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True)
                         if reply.status == health_pb2.HealthCheckResponse.SERVING:
                             return
                     await self._pause(0.02)
@@ -87,7 +88,7 @@ class AsyncEngineClient:
 
     async def watch(self) -> AsyncGenerator[bool, None]:
         """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
-        stream = self._health.Watch(health_pb2.HealthCheckRequest())
+        stream = self._connections.first.health.Watch(health_pb2.HealthCheckRequest())
         try:
             with cancelled_call():
                 async for reply in stream:
@@ -99,7 +100,8 @@ class AsyncEngineClient:
 
     async def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:  # noqa: ASYNC109
         """The daemon and its engines."""
-        response: engine_pb2.DescribeResponse = await self._unary(self._engine, self.settings.describe(timeout))
+        response: engine_pb2.DescribeResponse = await self._unary("engine", self.settings.describe(timeout))
+        self._connections.learn(response.daemon)
         return response
 
     async def search(
@@ -112,7 +114,7 @@ class AsyncEngineClient:
     ) -> Report:
         """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
         root = self.settings.position(position, moves)
-        response = await self._unary(self._engine, self.settings.search("Search", root, args, timeout))
+        response = await self._unary("engine", self.settings.search("Search", root, args, timeout))
         report: Report = response.report
         return report
 
@@ -128,7 +130,8 @@ class AsyncEngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+            connection = self._connections.take()
+            stream = connection.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             try:
                 with cancelled_call():
                     async for response in stream:
@@ -141,12 +144,13 @@ class AsyncEngineClient:
                 await self._pause(retry.delay_after(self.settings.explain(error)))
             finally:
                 stream.cancel()
+                self._connections.release(connection)
 
     async def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "AsyncGame":
         """A game that the engine follows from move to move; use it in an `async with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
-            game = AsyncGame(self._engine, self.settings)
+            game = AsyncGame(self._connections, self.settings)
             try:
                 await game._change(new_game=engine_pb2.NewGameCommand(position=start, options=options))
                 return game
@@ -178,7 +182,8 @@ class AsyncEngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                connection = self._connections.take()
+                stream = connection.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
                 try:
                     with cancelled_call():
                         async for response in stream:
@@ -190,13 +195,14 @@ class AsyncEngineClient:
                     await self._pause(retry.delay_after(self.settings.explain(error)))
                 finally:
                     stream.cancel()
+                    self._connections.release(connection)
         finally:
             filling.cancel()
             sender.close()
 
     async def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:  # noqa: ASYNC109
         """The start of a game, after the environment's opening moves."""
-        state: State = (await self._unary(self._rules, self.settings.new_game(start, seed, timeout))).state
+        state: State = (await self._unary("rules", self.settings.new_game(start, seed, timeout))).state
         return state
 
     async def inspect(
@@ -207,7 +213,7 @@ class AsyncEngineClient:
     ) -> State:
         """Everything the rules say about a position."""
         call = self.settings.inspect(self.settings.position(position, moves), timeout)
-        state: State = (await self._unary(self._rules, call)).state
+        state: State = (await self._unary("rules", call)).state
         return state
 
     async def apply(
@@ -220,15 +226,15 @@ class AsyncEngineClient:
     ) -> State:
         """The state after moves and, with_chance, after the environment's reply."""
         call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
-        state: State = (await self._unary(self._rules, call)).state
+        state: State = (await self._unary("rules", call)).state
         return state
 
-    async def _unary(self, stub: Any, call: RpcCall) -> Any:
+    async def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
             try:
-                with cancelled_call():
-                    method = getattr(stub, call.method)
+                with cancelled_call(), self._connections.taken() as connection:
+                    method = getattr(getattr(connection, service), call.method)
                     return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             except grpc.RpcError as error:
                 await self._pause(retry.delay_after(self.settings.explain(error)))
@@ -245,9 +251,10 @@ class AsyncGame:
 
     state: State
 
-    def __init__(self, stub: Any, settings: ClientSettings) -> None:
+    def __init__(self, connections: Connections, settings: ClientSettings) -> None:
         self._settings = settings
-        self._stream = stub.Play(metadata=settings.metadata)
+        self._seat = contextlib.ExitStack()
+        self._stream = self._seat.enter_context(connections.taken()).engine.Play(metadata=settings.metadata)
         self._sending = asyncio.Lock()
         self._last_id = 0
         self._last_read_id = 0
@@ -263,6 +270,7 @@ class AsyncGame:
     def close(self) -> None:
         """End the game; a running search is cancelled."""
         self._stream.cancel()
+        self._seat.close()
 
     async def moves(self, *moves: str) -> State:
         """Play moves, all or none."""

@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
 from plyd.clients.library.channel import Credentials, channel_config, open_channel
+from plyd.clients.library.connections import Connections
 from plyd.clients.library.errors import Cancelled, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
@@ -33,7 +34,7 @@ from plyd.clients.library.requests import (
     join_lines,
 )
 from plyd.clients.library.resend import BatchSender
-from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
+from plyd.v1 import engine_pb2
 
 
 class EngineClient:
@@ -55,10 +56,7 @@ class EngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._channel = open_channel(config, CHANNEL_OPTIONS)
-        self._engine = engine_pb2_grpc.EngineServiceStub(self._channel)
-        self._rules = rules_pb2_grpc.RulesServiceStub(self._channel)
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)
+        self._connections = Connections(lambda: open_channel(config, CHANNEL_OPTIONS))
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -72,14 +70,17 @@ class EngineClient:
     def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         self._closed.set()
-        self._channel.close()
+        for connection in self._connections.all:
+            connection.channel.close()
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
         """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
         end = time.monotonic() + timeout
         while (left := end - time.monotonic()) > 0:
             with contextlib.suppress(grpc.RpcError):
-                reply = self._health.Check(health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=True)
+                reply = self._connections.first.health.Check(
+                    health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=True
+                )
                 if reply.status == health_pb2.HealthCheckResponse.SERVING:
                     return
             self._pause(min(0.02, max(0.0, left)))
@@ -87,7 +88,7 @@ class EngineClient:
 
     def watch(self) -> Iterator[bool]:
         """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
-        stream = self._health.Watch(health_pb2.HealthCheckRequest())
+        stream = self._connections.first.health.Watch(health_pb2.HealthCheckRequest())
         try:
             for reply in stream:
                 yield reply.status == health_pb2.HealthCheckResponse.SERVING
@@ -98,7 +99,8 @@ class EngineClient:
 
     def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:
         """The daemon and its engines."""
-        response: engine_pb2.DescribeResponse = self._unary(self._engine, self.settings.describe(timeout))
+        response: engine_pb2.DescribeResponse = self._unary("engine", self.settings.describe(timeout))
+        self._connections.learn(response.daemon)
         return response
 
     def search(
@@ -111,7 +113,7 @@ class EngineClient:
     ) -> Report:
         """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
         root = self.settings.position(position, moves)
-        response = self._unary(self._engine, self.settings.search("Search", root, args, timeout))
+        response = self._unary("engine", self.settings.search("Search", root, args, timeout))
         report: Report = response.report
         return report
 
@@ -127,7 +129,8 @@ class EngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+            connection = self._connections.take()
+            stream = connection.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             try:
                 for response in stream:
                     is_begun = True
@@ -139,13 +142,14 @@ class EngineClient:
                 self._pause(retry.delay_after(self.settings.explain(error)))
             finally:
                 stream.cancel()
+                self._connections.release(connection)
 
     def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "Game":
         """A game that the engine follows from move to move; use it in a `with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
             try:
-                return Game(self._engine, self.settings, start, options)
+                return Game(self._connections, self.settings, start, options)
             except Unavailable as error:
                 self._pause(retry.delay_after(error))
 
@@ -164,7 +168,8 @@ class EngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                connection = self._connections.take()
+                stream = connection.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
                 try:
                     for response in stream:
                         retry = self.settings.retry()
@@ -176,18 +181,19 @@ class EngineClient:
                     self._pause(retry.delay_after(self.settings.explain(error)))
                 finally:
                     stream.cancel()
+                    self._connections.release(connection)
         finally:
             sender.close()
 
     def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:
         """The start of a game, after the environment's opening moves."""
-        state: State = self._unary(self._rules, self.settings.new_game(start, seed, timeout)).state
+        state: State = self._unary("rules", self.settings.new_game(start, seed, timeout)).state
         return state
 
     def inspect(self, position: str | Position = "", moves: Sequence[str] = (), timeout: float | None = None) -> State:
         """Everything the rules say about a position."""
         call = self.settings.inspect(self.settings.position(position, moves), timeout)
-        state: State = self._unary(self._rules, call).state
+        state: State = self._unary("rules", call).state
         return state
 
     def apply(
@@ -200,14 +206,16 @@ class EngineClient:
     ) -> State:
         """The state after moves and, with_chance, after the environment's reply."""
         call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
-        state: State = self._unary(self._rules, call).state
+        state: State = self._unary("rules", call).state
         return state
 
-    def _unary(self, stub: Any, call: RpcCall) -> Any:
+    def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
             try:
-                return getattr(stub, call.method)(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                with self._connections.taken() as connection:
+                    method = getattr(getattr(connection, service), call.method)
+                    return method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
             except grpc.RpcError as error:
                 self._pause(retry.delay_after(self.settings.explain(error)))
 
@@ -223,14 +231,16 @@ class Game:
 
     def __init__(
         self,
-        stub: engine_pb2_grpc.EngineServiceStub,
+        connections: Connections,
         settings: ClientSettings,
         position: Position,
         options: dict[str, str],
     ) -> None:
         self._settings = settings
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
-        self._replies = stub.Play(iter(self._commands.get, None), metadata=settings.metadata)
+        self._seat = contextlib.ExitStack()
+        connection = self._seat.enter_context(connections.taken())
+        self._replies = connection.engine.Play(iter(self._commands.get, None), metadata=settings.metadata)
         self._last_id = 0
         self._last_read_id = 0
         self._sending = threading.Lock()
@@ -252,6 +262,7 @@ class Game:
         """End the game; a running search is cancelled."""
         self._commands.put(None)
         self._replies.cancel()
+        self._seat.close()
 
     def moves(self, *moves: str) -> State:
         """Play moves, all or none."""

@@ -8,7 +8,9 @@ import uvloop
 
 METHOD = "/echo/Echo"
 OPTIONS = [  # the same as a daemon's
-    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.max_receive_message_length", 1 << 20),
+    ("grpc.max_concurrent_streams", 100),
+    ("grpc.http.overload_protection", 0),
     ("grpc.so_reuseport", 0),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),

@@ -51,6 +51,8 @@ class Connect4Rules:
 
     summary = "four in a row, column or diagonal wins; one cell may be forbidden; a full board is a draw"
 
+    is_quick = True
+
     def start(self) -> Position:
         """The empty board of the standard game, 7x6."""
         return empty_board(columns=7, rows=6)

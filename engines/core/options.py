@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from plyd.engines.core.errors import BadOption, quoted
 
 OptionValue = int | float | bool | str
+MAX_TEXT = 64  # maximum length of a value
 MEMORY = "memory"  # name of the option for a searcher's memory in megabytes
 
 
@@ -30,7 +31,7 @@ class Option:
 
     def read(self, text: str) -> OptionValue:
         """The value of an option's text; raises BadOption if it is not allowed."""
-        value = self._convert(text)
+        value = self._convert(text) if len(text) <= MAX_TEXT else None
         if value is None or not self._allows(value):
             raise BadOption(f"option {self.name} is {quoted(text)}; allowed is {self._allowed()}")
         return value

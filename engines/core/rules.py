@@ -60,6 +60,10 @@ class Rules(Protocol):
     def summary(self) -> str:
         """One sentence on how this variant differs."""
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether every method takes at most about a millisecond, whatever the position."""
+
     def start(self) -> Any:
         """The initial position."""
 

@@ -71,6 +71,7 @@ class GomokuRules:
     def __init__(self, rule: Rule, summary: str) -> None:
         self.rule = rule
         self.summary = summary
+        self.is_quick = rule is not Rule.RENJU  # whether a point is forbidden may depend on many others
 
     def start(self) -> Position:
         """The empty 15x15 board of tournaments."""
@@ -122,17 +123,21 @@ class GomokuRules:
 
     def play(self, position: Position, move: str) -> Step:
         """The position after a stone is put on a point."""
-        if self.outcome(position) is not Outcome.ONGOING:
+        if winners_of(position, self.rule) or not position.count(EMPTY):
             raise BadMove(f"illegal move {quoted(move)}: the game is over")
         row, column = point_of(move, position.size)
         cells = position.rows[row]
         if cells[column] != EMPTY:
-            raise BadMove(f"illegal move {quoted(move)}: {describe(cells[column])} is there; moves are empty points")
-        if reason := reason_against(position, (row, column), self.rule):
-            raise BadMove(f"illegal move {quoted(move)}: it makes {reason}, which x may not")
-        filled = cells[:column] + position.mover + cells[column + 1 :]
-        rows = (*position.rows[:row], filled, *position.rows[row + 1 :])
-        return Step(Position(rows, other(position.mover)), 0.0)
+            reason = f"{describe(cells[column])} is there; moves are empty points"
+        elif foul := reason_against(position, (row, column), self.rule):
+            reason = f"it makes {foul}, which x may not"
+        else:
+            filled = cells[:column] + position.mover + cells[column + 1 :]
+            rows = (*position.rows[:row], filled, *position.rows[row + 1 :])
+            return Step(Position(rows, other(position.mover)), 0.0)
+        if self.outcome(position) is not Outcome.ONGOING:  # asked only now: in renju it may have to try every point
+            reason = "the game is over"
+        raise BadMove(f"illegal move {quoted(move)}: {reason}")
 
     def board(self, position: Position) -> Board:
         """The board for display."""

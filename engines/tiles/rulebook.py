@@ -12,6 +12,7 @@ after the first of them the environment moves again, after any other drop the pl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
@@ -45,6 +46,8 @@ class TileRules:
     max_index: int = 33
     """The largest index; two tiles that would make a larger one do not merge."""
 
+    is_quick: ClassVar[bool] = True
+
     def start(self) -> Position:
         """The empty board, with the environment to move."""
         return Position(before=False, cells=(0,) * (self.rows * self.columns))
@@ -52,8 +55,10 @@ class TileRules:
     def parse(self, text: str) -> Position:
         """The position of a `b` or `a` line."""
         size = self.rows * self.columns
+        if len(text) > MAX_TEXT:
+            raise BadPosition(f"{len(text)} characters, more than {MAX_TEXT}, in {quoted(text)}; {self._form}")
         words = [word for word in text.translate(BLANKS).split(" ") if word]
-        if len(words) == size + 1 and len(text) <= MAX_TEXT and words[0] in ("b", "a"):
+        if len(words) == size + 1 and words[0] in ("b", "a"):
             cells = tuple(map(NUMBERS.get, words[1:]))  # fast path: numbers without leading zeros
             if None not in cells and max(cells) <= self.max_index:  # type: ignore[type-var, operator]
                 return Position(before=words[0] == "b", cells=cells)  # type: ignore[arg-type]
@@ -61,7 +66,7 @@ class TileRules:
 
     def _parse_slowly(self, text: str, words: Sequence[str], size: int) -> Position:
         """The position of a line in an unusual format; raises BadPosition if it is malformed."""
-        form = f"expected b or a and {size} numbers from 0 to {self.max_index}"
+        form = self._form
         if not words:
             raise BadPosition(f"empty position; {form}")
         letter, numbers = words[0], words[1:]
@@ -74,9 +79,12 @@ class TileRules:
                 raise BadPosition(f"{quoted(word)} is out of range in {quoted(text)}; {form}")
         if len(numbers) != size:
             raise BadPosition(f"{len(numbers)} numbers in {quoted(text)}; {form}")
-        if len(text) > MAX_TEXT:
-            raise BadPosition(f"{len(text)} characters, more than {MAX_TEXT}, in {quoted(text)}; {form}")
         return Position(before=letter == "b", cells=tuple(map(_number, numbers)))
+
+    @property
+    def _form(self) -> str:
+        """What a position's text looks like."""
+        return f"expected b or a and {self.rows * self.columns} numbers from 0 to {self.max_index}"
 
     def text(self, position: Position) -> str:
         """The `b` or `a` line of a position."""

@@ -41,6 +41,15 @@ class Address:
             return False
 
 
+def is_ip(host: str) -> bool:
+    """Whether a host is an IP address, not a name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def parse_address(text: str) -> Address:
     """The address that a text describes."""
     if text.startswith("unix:"):

@@ -9,6 +9,7 @@ The clients file is TOML. It holds only the SHA-256 of each token, so reading th
     move_seconds = 10
 """
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -40,21 +41,50 @@ class ClientEntry:
         return replace(defaults, **dict(self.own_quotas))
 
 
+class Grant:
+    """The right of a client to call by one credential. It ends when the clients file no longer lists that credential.
+
+    `calls` are the tasks of the calls that were admitted by it; those that still run are cancelled when it ends.
+    """
+
+    __slots__ = ("calls", "client", "has_ended")
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.calls: set[asyncio.Task[Any]] = set()
+        self.has_ended = False
+
+    def end(self) -> None:
+        """End the calls that were admitted by it."""
+        self.has_ended = True
+        for call in list(self.calls):
+            call.cancel()
+
+
 class Authenticator:
     """Finds out which client makes a call. Without a clients file everybody may call, and each host is a client."""
 
     def __init__(self, file: Path | None = None, default_quotas: Quotas | None = None) -> None:
         self._file = file
         self._default_quotas = default_quotas or Quotas()
-        self._entries: Sequence[ClientEntry] = ()
         self._known: dict[str, Client] = {}
+        self._by_digest: dict[tuple[str, bytes], Grant] = {}  # by client and token
+        self._by_common_name: dict[tuple[str, str], Grant] = {}  # by client and certificate
         self._hosts: dict[str, Client] = {}
         self._is_open = file is None and self._default_quotas == Quotas()  # nothing to check and nothing to count
-        self._anonymous = Client("")
+        self._anonymous = Grant(Client(""))
         self.reload()
 
+    @property
+    def needs_credentials(self) -> bool:
+        """Whether only the clients of a file may call."""
+        return self._file is not None
+
     def reload(self) -> int:
-        """Read the clients file again; the number of clients in it. What they use now stays counted."""
+        """Read the clients file again; the number of clients in it. Calls by credentials that are gone end.
+
+        What the others use now stays counted, and new quotas apply at once.
+        """
         if self._file is None:
             return 0
         entries = read_clients(self._file)
@@ -62,34 +92,38 @@ class Authenticator:
         for entry in entries:
             known[entry.name] = self._known.get(entry.name) or Client(entry.name, is_known=True)
             known[entry.name].set_quotas(entry.quotas(self._default_quotas))
-        self._entries, self._known = entries, known
+        self._known = known
+        self._by_digest = _grants(
+            self._by_digest, known, [(entry.name, entry.sha256) for entry in entries if entry.sha256]
+        )
+        self._by_common_name = _grants(
+            self._by_common_name, known, [(entry.name, entry.common_name) for entry in entries if entry.common_name]
+        )
         return len(entries)
 
-    def authenticate(self, metadata: Sequence[tuple[str, Any]], context: Any) -> Client:
-        """The client that makes a call; NotAllowed if there is a clients file and the caller is not in it."""
+    def by_metadata(self, metadata: Sequence[tuple[str, Any]]) -> Grant | None:
+        """The grant of a call by what comes before its message; None if only its connection can tell."""
         if self._is_open:
             return self._anonymous
-        if self._file is None:
-            return self._client_at(host_of(context.peer()))
-        entry = self._by_token(metadata) or self._by_certificate(context.auth_context())
-        if entry is None:
-            raise NotAllowed("this daemon needs a valid token, sent as metadata 'authorization: Bearer TOKEN'")
-        return self._known[entry.name]
-
-    def _by_token(self, metadata: Sequence[tuple[str, Any]]) -> ClientEntry | None:
         token = next((value for key, value in metadata if key == "authorization"), "")
-        if not isinstance(token, str) or not token.lower().startswith("bearer "):
+        if self._file is None or not isinstance(token, str) or not token.lower().startswith("bearer "):
             return None
         digest = hashlib.sha256(token[7:].strip().encode()).digest()
         found = None
-        for entry in self._entries:  # compare with all of them, so that the time taken reveals nothing
-            if hmac.compare_digest(entry.sha256, digest):
-                found = entry
+        for (_, expected), grant in self._by_digest.items():  # all of them, so that the time taken reveals nothing
+            if hmac.compare_digest(expected, digest):
+                found = grant
         return found
 
-    def _by_certificate(self, facts: Mapping[str, Sequence[bytes]]) -> ClientEntry | None:
-        names = {name.decode(errors="replace") for name in facts.get("x509_common_name", ())}
-        return next((entry for entry in self._entries if entry.common_name and entry.common_name in names), None)
+    def by_connection(self, context: Any) -> Grant:
+        """The grant of a call by its certificate or address; NotAllowed if it needs credentials and has none."""
+        if self._file is None:
+            return Grant(self._client_at(host_of(context.peer())))
+        names = {name.decode(errors="replace") for name in context.auth_context().get("x509_common_name", ())}
+        for (_, common_name), grant in self._by_common_name.items():
+            if common_name in names:
+                return grant
+        raise NotAllowed("this daemon needs a valid token, sent as metadata 'authorization: Bearer TOKEN'")
 
     def _client_at(self, host: str) -> Client:
         if host not in self._hosts:
@@ -97,6 +131,15 @@ class Authenticator:
                 self._hosts = {name: client for name, client in self._hosts.items() if not client.is_idle}
             self._hosts[host] = Client(host, self._default_quotas)
         return self._hosts[host]
+
+
+def _grants(
+    old: Mapping[tuple[str, Any], Grant], known: Mapping[str, Client], keys: Sequence[tuple[str, Any]]
+) -> dict[tuple[str, Any], Grant]:
+    """The grants of the credentials now listed; those of the old ones that are gone end."""
+    for key in old.keys() - set(keys):
+        old[key].end()
+    return {key: old.get(key) or Grant(known[key[0]]) for key in keys}
 
 
 def host_of(peer: str) -> str:

@@ -1,6 +1,6 @@
 """The gRPC services, in the order a request meets them.
 
-decoding          finds the handler of a call; bytes <-> messages
+decoding          finds the handler of a call, refuses what may not come in; bytes <-> messages
 context           CallContext: metadata, client, log fields and trace span of one call
 call              what surrounds every call: request id, authentication, status, metrics, log line
 engine_service    EngineService: Describe, Search, Analyze, Play, Evaluate

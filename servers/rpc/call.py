@@ -11,9 +11,9 @@ from typing import Any
 
 import grpc.aio
 
-from plyd.engines.core.errors import EngineError, Overloaded, ShuttingDown
+from plyd.engines.core.errors import EngineError, NotAllowed, Overloaded, ShuttingDown
 from plyd.servers.rpc.context import CallContext, Metadata, current_call
-from plyd.servers.rpc.decoding import require_message
+from plyd.servers.rpc.decoding import UNREAD, check_message
 from plyd.servers.rpc.status import status_code, status_message, trailing_details
 from plyd.servers.runtime import Runtime
 
@@ -21,6 +21,7 @@ log = logging.getLogger("plyd.request")
 
 REQUEST_ID = "x-request-id"  # metadata, both ways
 MAX_ID_LENGTH = 64
+RIGHT_ENDED = "the client's right to call has ended"
 
 RpcContext = grpc.aio.ServicerContext[Any, Any]
 Handler = Callable[[Any, Any, Any], Awaitable[Any]]
@@ -54,10 +55,16 @@ def rpc_method(method: Handler) -> Handler:
         status = "OK"
         try:
             _admit(call, runtime, context)
-            return await method(servicer, require_message(request), context)
+            if request is UNREAD:
+                request = await context.read()
+            return await method(servicer, check_message(request), context)
         except asyncio.CancelledError:
-            status = "CANCELLED"
-            raise
+            if not _is_revoked(call):
+                status = "CANCELLED"
+                raise
+            error = NotAllowed(RIGHT_ENDED)
+            status = status_code(error).name
+            await _refuse(call, error, runtime, context)
         except EngineError as error:
             status = status_code(error).name
             await _refuse(call, error, runtime, context)
@@ -66,13 +73,14 @@ def rpc_method(method: Handler) -> Handler:
             log.exception("%s failed", name)
             await context.abort(grpc.StatusCode.INTERNAL, status_message(error), _id_metadata(call))
         finally:
-            _end(call, name, status, time.perf_counter() - began, runtime, context)
+            _end(call, name, status, time.perf_counter() - began, runtime)
 
     return answer
 
 
 def _begin(call: CallContext, full_name: str, runtime: Runtime, context: RpcContext) -> None:
     """Give the call its id and its span, and count it as running."""
+    call.peer = context.peer()
     call.log_fields["request_id"], is_given = request_id(call.metadata)
     if is_given:  # sending it with every call would make each of them 5% slower
         context.set_trailing_metadata(_id_metadata(call))
@@ -85,27 +93,44 @@ def _admit(call: CallContext, runtime: Runtime, context: RpcContext) -> None:
     """Find the call's client; raises an EngineError if the call may not go on."""
     if runtime.draining.is_set():
         raise ShuttingDown("the daemon is shutting down")
-    client = call.client = runtime.auth.authenticate(call.metadata, context)
-    if client.is_known:
-        call.log_fields["client"] = client.name
-    client.count_request()
+    if call.refusal:
+        raise call.refusal
+    if call.grant is None:
+        call.admit(runtime.auth.by_connection(context))
+    task = asyncio.current_task()
+    if call.grant and call.client.is_known and task:
+        if call.grant.has_ended:  # since its metadata arrived
+            raise NotAllowed(RIGHT_ENDED)
+        call.grant.calls.add(task)
+
+
+def _is_revoked(call: CallContext) -> bool:
+    """Whether a cancelled call was cancelled because its client's right has ended; then it goes on, to be refused."""
+    task = asyncio.current_task()
+    if call.grant is None or not call.grant.has_ended or task is None:
+        return False
+    task.uncancel()
+    return True
 
 
 async def _refuse(call: CallContext, error: EngineError, runtime: Runtime, context: RpcContext) -> None:
     """End the call with an error's status and details."""
     call.log_fields["error"] = str(error)
     if isinstance(error, Overloaded):
-        runtime.observer.metrics.shed(error.reason)
+        runtime.observer.metrics.shed(error.reason, call.log_fields.get("client", ""))
     await context.abort(status_code(error), str(error), (*_id_metadata(call), *trailing_details(error)))
 
 
-def _end(call: CallContext, name: str, status: str, seconds: float, runtime: Runtime, context: RpcContext) -> None:
+def _end(call: CallContext, name: str, status: str, seconds: float, runtime: Runtime) -> None:
     """Count, trace and log a call that has ended."""
     fields, observer = call.log_fields, runtime.observer
     observer.metrics.call_ended(name, status, fields.get("client", ""), seconds)
     if observer.tracing and call.span:
         observer.tracing.end(call.span, status, fields)
-    runtime.request_log.add(name, status, seconds, context.peer(), fields)
+    runtime.request_log.add(name, status, seconds, call.peer, fields)
+    task = asyncio.current_task()
+    if call.grant and task:
+        call.grant.calls.discard(task)
     runtime.call_ends()
 
 
@@ -134,7 +159,7 @@ async def next_request(call: CallContext, context: RpcContext, runtime: Runtime)
         if not reading.done():
             raise ShuttingDown("the daemon is shutting down")
         request = reading.result()
-        return None if request is grpc.aio.EOF else require_message(request)
+        return None if request is grpc.aio.EOF else check_message(request)
     finally:
         reading.cancel()
         draining.cancel()

@@ -3,6 +3,8 @@
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from plyd.engines.core.errors import EngineError
+from plyd.servers.access.auth import Grant
 from plyd.servers.access.quotas import Client
 
 if TYPE_CHECKING:  # opentelemetry is installed only where traces are wanted
@@ -13,15 +15,34 @@ ANONYMOUS = Client("")
 
 
 class CallContext:
-    """One call: the metadata it came with, its client, the fields of its log line and its trace span."""
+    """One call: the metadata it came with, its client, the fields of its log line and its trace span.
 
-    __slots__ = ("client", "log_fields", "metadata", "span")
+    `refusal` is why it was refused before its message was read.
+    """
+
+    __slots__ = ("client", "grant", "log_fields", "metadata", "peer", "refusal", "span")
 
     def __init__(self, metadata: Metadata = ()) -> None:
         self.metadata = metadata
+        self.peer = ""
         self.client = ANONYMOUS  # until it is authenticated
+        self.grant: Grant | None = None
+        self.refusal: EngineError | None = None
         self.log_fields: dict[str, Any] = {}
         self.span: Span | None = None
+
+    def admit(self, grant: Grant) -> None:
+        """Set the call's client, and count its request; raises Overloaded if they come too fast."""
+        self.grant = grant
+        client = self.client = grant.client
+        if client.is_known:
+            self.log_fields["client"] = client.name
+        client.count_request()
+
+    @property
+    def party(self) -> object:
+        """Who takes turns with others: the client if it has a name, else the connection."""
+        return self.client if self.client.is_known else self.peer
 
     def note(self, **fields: Any) -> None:
         """Add fields to the log line of this call; they are also attributes of its span."""
@@ -31,9 +52,11 @@ class CallContext:
 _current: ContextVar[CallContext | None] = ContextVar("call", default=None)
 
 
-def begin_call(metadata: Metadata) -> None:
-    """Make a context for the call that starts in the present task."""
-    _current.set(CallContext(metadata))
+def begin_call(metadata: Metadata) -> CallContext:
+    """A new context, of the call that starts in the present task."""
+    call = CallContext(metadata)
+    _current.set(call)
+    return call
 
 
 def find_call() -> CallContext | None:

@@ -1,17 +1,27 @@
-"""Finds the handler of a call, and turns bytes into messages and messages into bytes.
+"""Finds the handler of a call, refuses what may not come in, and turns bytes into messages and messages into bytes.
+
+A call's metadata arrives first. gRPC receives and decodes the message of a unary call before its handler runs, that of
+a stream only when it is read. So a call that may not come in by its metadata alone gets a streaming handler: it is
+refused with its message unread, or admitted by its connection (a client certificate) and read then.
 
 Bytes that cannot be decoded reach the service as UndecodableMessage and are refused like any other bad input. gRPC on
 its own would end the call with UNKNOWN and the name of an exception.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
+import grpc.aio
 from google.protobuf.message import DecodeError
 
-from plyd.engines.core.errors import BadMessage
-from plyd.servers.rpc.context import begin_call
+from plyd.engines.core.errors import BadMessage, Overloaded
+from plyd.servers.rpc.context import CallContext, begin_call
+from plyd.servers.runtime import Runtime
+
+UNREAD = object()  # takes the place of a message that was not read yet
+BATCH_METHODS = ("Evaluate",)  # their messages may be larger than others
 
 
 class UndecodableMessage:
@@ -21,38 +31,83 @@ class UndecodableMessage:
         self.reason = reason
 
 
+class MethodHandlers(NamedTuple):
+    """The usual handler of a method, and one that gets the call before its message is read."""
+
+    usual: Any
+    unread: Any
+
+
 class MessageDecoder(grpc.GenericRpcHandler):
     """The methods of all our services. The generated code registers them here as it would with a server."""
 
-    def __init__(self) -> None:
-        self._handlers: dict[str, Any] = {}
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._methods: dict[str, MethodHandlers] = {}
 
     def add_generic_rpc_handlers(self, handlers: Any) -> None:
         """Nothing: the same handlers arrive by `add_registered_method_handlers`."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
         """Serve these methods."""
+        capacity = self._runtime.capacity
         for name, handler in handlers.items():
-            self._handlers[f"/{service}/{name}"] = handler._replace(
-                request_deserializer=lenient(handler.request_deserializer), response_serializer=encode
+            most_bytes = capacity.most_bytes if name in BATCH_METHODS else capacity.max_message_bytes
+            usual = handler._replace(
+                request_deserializer=lenient(handler.request_deserializer, most_bytes), response_serializer=encode
             )
+            self._methods[f"/{service}/{name}"] = MethodHandlers(usual, unread_handler(usual))
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:
         """The handler of a call, None if the method is not ours. Begins the call's context."""
-        handler = self._handlers.get(details.method)
-        if handler:
-            begin_call(details.invocation_metadata or ())
-        return handler
+        method = self._methods.get(details.method)
+        if method is None:
+            return None
+        call = begin_call(details.invocation_metadata or ())
+        return method.usual if self._may_come_in(call) else method.unread
+
+    def _may_come_in(self, call: CallContext) -> bool:
+        """Whether a call is admitted by its metadata; the context says why it is refused, if that is clear already."""
+        runtime = self._runtime
+        task = asyncio.current_task()
+        assert task is not None, "gRPC runs each call in a task"
+        runtime.accept(task)
+        grant = runtime.auth.by_metadata(call.metadata)
+        needs_credentials = runtime.auth.needs_credentials
+        try:
+            if grant:
+                call.admit(grant)
+            runtime.check_room(is_admitted=grant is not None or not needs_credentials)
+        except Overloaded as error:
+            call.refusal = error
+            return False
+        return grant is not None or not needs_credentials
 
 
-def lenient(decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """A decoder that returns UndecodableMessage where the given one raises."""
+def unread_handler(usual: Any) -> Any:
+    """The handler that gets UNREAD instead of a unary call's message; a stream's handler is that already."""
+    if usual.request_streaming:
+        return usual
+    behaviour = usual.unary_stream if usual.response_streaming else usual.unary_unary
+
+    async def answer(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        response = await behaviour(UNREAD, context)
+        if response is not None:
+            await context.write(response)
+
+    return grpc.stream_stream_rpc_method_handler(answer, usual.request_deserializer, usual.response_serializer)
+
+
+def lenient(decode: Callable[[bytes], Any], most_bytes: int) -> Callable[[bytes], Any]:
+    """A decoder that returns UndecodableMessage where the given one raises, and for more bytes than are allowed."""
 
     def decode_leniently(data: bytes) -> Any:
+        if len(data) > most_bytes:
+            return UndecodableMessage(f"the message has {len(data)} bytes; at most {most_bytes} are allowed")
         try:
             return decode(data)
         except DecodeError as error:
-            return UndecodableMessage(str(error))
+            return UndecodableMessage(f"the bytes are not a message of the schema: {error}")
 
     return decode_leniently
 
@@ -62,8 +117,10 @@ def encode(response: Any) -> bytes:
     return response if type(response) is bytes else response.SerializeToString()
 
 
-def require_message(request: Any) -> Any:
-    """The request; raises BadMessage if it could not be decoded."""
+def check_message(request: Any) -> Any:
+    """The request; raises BadMessage if it is not there or could not be decoded."""
+    if request is grpc.aio.EOF:
+        raise BadMessage("the call came without a message")
     if isinstance(request, UndecodableMessage):
-        raise BadMessage(f"the bytes are not a message of the schema: {request.reason}")
+        raise BadMessage(request.reason)
     return request

@@ -48,6 +48,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
                 max_sessions=capacity.max_sessions,
                 max_batch_bytes=capacity.max_batch_bytes,
                 max_message_bytes=capacity.max_message_bytes,
+                max_streams_per_connection=capacity.max_streams,
             ),
         )
 
@@ -101,7 +102,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         """A session and the limits of a request, once the engines are warm."""
         limits = read_limits(request)
         call = current_call()
-        record = await read_game(self.runtime.engines, request.position)
+        record = await read_game(self.runtime.engines, request.position, self.runtime.rules, call.party)
         call.note(game=record.engine.card.game)
         if not self.runtime.is_ready:
             await self.runtime.until_ready()

@@ -1,6 +1,7 @@
 """The Play stream: commands in, replies out, at most one search at a time."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -13,7 +14,7 @@ from plyd.servers.rpc.limits import read_limits
 from plyd.servers.rpc.messages import report_message, state_message
 from plyd.servers.rpc.status import status_code, status_message
 from plyd.servers.runtime import Runtime
-from plyd.servers.search.game_record import GameRecord
+from plyd.servers.search.game_record import FEW_MOVES, GameRecord
 from plyd.servers.search.scheduler import Priority
 from plyd.servers.search.session import Session
 from plyd.v1 import engine_pb2, position_pb2
@@ -48,8 +49,10 @@ class PlayStream:
         try:
             if request.WhichOneof("command") == "go":
                 self._go(request)
+            elif self._is_quick(request):
+                await self._send(engine_pb2.PlayResponse(id=request.id, state=self._change(request)))
             else:
-                state = await asyncio.to_thread(self._change, request)  # replaying a long game takes a while
+                state = await self._runtime.rules.run(self._call.party, functools.partial(self._change, request))
                 await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
         except EngineError as error:
             await self._refuse(request.id, error)
@@ -79,6 +82,14 @@ class PlayStream:
         if self._session:
             self._session.close()
             self._session = None
+
+    def _is_quick(self, request: engine_pb2.PlayRequest) -> bool:
+        """Whether a command is not worth a thread; a new game may be long, and frees the memory of the one before."""
+        return self._session is not None and (
+            self._session.record.rules.is_quick
+            and request.WhichOneof("command") != "new_game"
+            and len(request.moves.moves) <= FEW_MOVES
+        )
 
     def _change(self, request: engine_pb2.PlayRequest) -> position_pb2.State:
         """Execute a command that changes the game; the state of the game afterwards."""
@@ -136,5 +147,5 @@ class PlayStream:
             fault.field = error.field
         if isinstance(error, Overloaded):
             fault.retry_after_ms = round(error.retry_seconds * 1000)
-            self._runtime.observer.metrics.shed(error.reason)
+            self._runtime.observer.metrics.shed(error.reason, self._call.log_fields.get("client", ""))
         await self._send(engine_pb2.PlayResponse(id=request_id, error=fault))

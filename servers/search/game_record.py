@@ -1,6 +1,6 @@
 """The record of one game: its start, the moves played from there, and the current position."""
 
-import asyncio
+import functools
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,16 +8,19 @@ from typing import Any
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, EngineError, UnknownGame, quoted
 from plyd.engines.core.rules import Side
+from plyd.servers.search.rules_pool import RulesPool, check_wanted
 from plyd.v1 import position_pb2
 
 MAX_MOVES = 4096
-FEW_MOVES = 64  # replayed within a few milliseconds
+FEW_MOVES = 8  # replayed within a few milliseconds, whatever the game
+MAX_MOVE_TEXT = 64  # characters; no game needs as many
 
 
 class GameRecord:
     """A start, the moves played from it, and the positions that they led to."""
 
     def __init__(self, engine: Engine, variant: str, start: str, moves: Sequence[str] = ()) -> None:
+        check_count(len(moves))
         self.engine = engine
         self.variant = find_variant(engine, variant)
         self.rules = engine.variants[self.variant]
@@ -47,11 +50,13 @@ class GameRecord:
 
     def play(self, moves: Sequence[str]) -> None:
         """Play all moves, or none if one of them is illegal."""
-        if len(self.moves) + len(moves) > MAX_MOVES:
-            raise BadMove(f"{len(self.moves) + len(moves)} moves; at most {MAX_MOVES} are allowed")
+        check_count(len(self.moves) + len(moves))
         begun = len(self.moves)
         try:
             for move in moves:
+                check_wanted()
+                if len(move) > MAX_MOVE_TEXT:
+                    raise BadMove(f"{len(move)} characters in {quoted(move)}; at most {MAX_MOVE_TEXT} are allowed")
                 step = self.rules.play(self.position, move)
                 self._positions.append(step.position)
                 self._points.append(self.points + step.points)
@@ -79,11 +84,19 @@ class GameRecord:
         return self.moves[begun:]
 
 
-async def read_game(engines: Mapping[str, Engine], position: position_pb2.Position) -> GameRecord:
+async def read_game(
+    engines: Mapping[str, Engine], position: position_pb2.Position, pool: RulesPool, party: object
+) -> GameRecord:
     """The game that a request's position describes; a long one is replayed in a thread."""
     if len(position.moves) <= FEW_MOVES:
         return GameRecord.read(engines, position)
-    return await asyncio.to_thread(GameRecord.read, engines, position)
+    return await pool.run(party, functools.partial(GameRecord.read, engines, position))
+
+
+def check_count(moves: int) -> None:
+    """Raise BadMove for more moves than a game may have."""
+    if moves > MAX_MOVES:
+        raise BadMove(f"{moves} moves; at most {MAX_MOVES} are allowed")
 
 
 def find_engine(engines: Mapping[str, Engine], game: str) -> Engine:

@@ -5,8 +5,9 @@ import platform
 import socket
 import socketserver
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import accumulate
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -20,23 +21,27 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from plyd.engines import __version__
-from plyd.servers.access.addresses import Address, BadAddress, refuse_if_taken
+from plyd.servers.access.addresses import Address, BadAddress, is_ip, refuse_if_taken
 from plyd.servers.runtime import Runtime
 from plyd.servers.telemetry.metrics import SECONDS, Histogram
 
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 TIMEOUT_SECONDS = 5.0  # for a caller to send its request and to read the answer
 
 
 class Exporter:
-    """Answers GET /metrics and GET /healthz (200 if ready, else 503) in threads of its own."""
+    """Answers GET /metrics and GET /healthz (200 if ready, else 503) in threads of its own.
 
-    def __init__(self, runtime: Runtime, address: Address) -> None:
+    `names` are host names by which others may call this machine, besides its address and those of loopback.
+    """
+
+    def __init__(self, runtime: Runtime, address: Address, names: Collection[str] = ()) -> None:
         refuse_if_taken(address)
         registry = CollectorRegistry()
         registry.register(DaemonCollector(runtime))
         ProcessCollector(registry=registry)
         try:
-            self._server = _Server(address, registry, runtime)
+            self._server = _Server(address, registry, runtime, names)
         except OSError as error:
             raise BadAddress(f"cannot listen on {address}: {error.strerror}") from None
         self.address = Address(address.host, self._server.server_address[1])
@@ -93,7 +98,10 @@ class DaemonCollector(Collector):
             whole.total += histogram.total
         yield requests
         yield _histogram("plyd_request_seconds", "Time from a call's arrival to its end.", by_method, "method")
-        yield _counter("plyd_sheds", "Requests refused for lack of capacity.", "reason", metrics.sheds)
+        sheds = CounterMetricFamily("plyd_sheds", "Requests refused for lack of capacity.", labels=["reason", "client"])
+        for (reason, client), count in list(metrics.sheds.items()):
+            sheds.add_metric([reason, client], count)
+        yield sheds
 
     def _searches(self) -> Iterator[Metric]:
         metrics = self._runtime.observer.metrics
@@ -144,10 +152,24 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     allow_reuse_port = False
 
-    def __init__(self, address: Address, registry: CollectorRegistry, runtime: Runtime) -> None:
+    def __init__(self, address: Address, registry: CollectorRegistry, runtime: Runtime, names: Collection[str]) -> None:
+        self.names = LOOPBACK_NAMES | {name.lower() for name in (address.host, *names)}
+        self.takes_any_ip = not address.is_local
         self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         self.registry, self.runtime = registry, runtime
         super().__init__((address.host, address.port), _Handler)
+
+    def answers_to(self, host: str) -> bool:
+        """Whether a Host header names this machine.
+
+        The check stops DNS rebinding: a site whose name resolves to this machine, opened in a browser here. Such a site
+        has a name, so any IP address will do where other machines may call.
+        """
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:  # brackets that do not close
+            return False
+        return name in self.names or (self.takes_any_ip and is_ip(name))
 
     def server_bind(self) -> None:
         """Bind without the name lookup that http.server does."""
@@ -165,7 +187,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a GET."""
         path = self.path.partition("?")[0]
-        if path == "/metrics":
+        host = self.headers.get("Host", "localhost")  # browsers, whom the check is about, always send one
+        if path == "/metrics" and not self.server.answers_to(host):
+            known = ", ".join(sorted(self.server.names))
+            text = f"unknown host {host[:60]!r}; this daemon's metrics answer to {known}; see metrics.name\n"
+            self._send(421, "text/plain", text.encode())
+        elif path == "/metrics":
             encoder, kind = choose_encoder(self.headers.get("Accept", ""))
             self._send(200, kind, encoder(self.server.registry))
         elif path == "/healthz":

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 LATE_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
-SHED_REASONS = ("queue_full", "no_slot_in_time", "sessions", "client_limit")
+SHED_REASONS = ("queue_full", "no_slot_in_time", "sessions", "client_limit", "calls", "rules")
 
 
 class Histogram:
@@ -46,7 +46,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.requests: dict[tuple[str, str, str], Histogram] = {}  # by method, status, client ("": no name)
-        self.sheds = Counter(dict.fromkeys(SHED_REASONS, 0))
+        self.sheds = Counter(dict.fromkeys(((reason, "") for reason in SHED_REASONS), 0))  # by reason and client
         self.searches: Counter[tuple[str, str]] = Counter()  # by game and stop reason
         self.nodes: Counter[str] = Counter()  # by game
         self.search_seconds = Histograms(SECONDS)  # these three by game
@@ -61,9 +61,9 @@ class Metrics:
             histogram = self.requests[method, status, client] = Histogram(SECONDS)
         histogram.add(seconds)
 
-    def shed(self, reason: str) -> None:
+    def shed(self, reason: str, client: str = "") -> None:
         """Count a request that was refused for lack of capacity."""
-        self.sheds[reason] += 1
+        self.sheds[reason, client] += 1
 
     def search_went_on(self, game: str, nodes: int) -> None:
         """Count further nodes of a search."""

@@ -51,6 +51,7 @@ class Sticks:
 class SticksRules:
     summary: str
     most: int
+    is_quick: bool = True
 
     def start(self) -> Sticks:
         return Sticks(7, Side.PLAYER_ONE)

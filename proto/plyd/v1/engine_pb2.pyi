@@ -173,6 +173,7 @@ class DaemonInfo(_message.Message):
     MAX_SESSIONS_FIELD_NUMBER: _builtins.int
     MAX_BATCH_BYTES_FIELD_NUMBER: _builtins.int
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
+    MAX_STREAMS_PER_CONNECTION_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of plyd, "0.1.0"."""
     slots: _builtins.int
@@ -184,7 +185,13 @@ class DaemonInfo(_message.Message):
     max_batch_bytes: _builtins.int
     """Largest EvaluateRequest.lines, in bytes."""
     max_message_bytes: _builtins.int
-    """Largest message accepted, in bytes."""
+    """Largest message accepted, in bytes, once it is decompressed. An EvaluateRequest may be larger: max_batch_bytes of
+    lines and what belongs to them.
+    """
+    max_streams_per_connection: _builtins.int
+    """Calls that one connection may have at once; further ones wait at the client until one ends. To keep more streams
+    open, open more connections. 0 from a daemon of before this field: no limit.
+    """
     def __init__(
         self,
         *,
@@ -194,10 +201,11 @@ class DaemonInfo(_message.Message):
         max_sessions: _builtins.int = ...,
         max_batch_bytes: _builtins.int = ...,
         max_message_bytes: _builtins.int = ...,
+        max_streams_per_connection: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_batch_bytes", b"max_batch_bytes", "max_message_bytes", b"max_message_bytes", "max_sessions", b"max_sessions", "queue_size", b"queue_size", "slots", b"slots", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_batch_bytes", b"max_batch_bytes", "max_message_bytes", b"max_message_bytes", "max_sessions", b"max_sessions", "max_streams_per_connection", b"max_streams_per_connection", "queue_size", b"queue_size", "slots", b"slots", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -116,7 +116,7 @@ def test_closing_early_closes_an_asynchronous_source(daemon):
 def test_batch_refused_leaves_no_task_behind(daemon):
     async def talk(client):
         with pytest.raises(InvalidRequest):
-            async for _ in client.evaluate_batches(itertools.chain([b"b" * (2 << 20)], itertools.repeat(b"b\n"))):
+            async for _ in client.evaluate_batches(itertools.chain([b"b" * 600_000], itertools.repeat(b"b\n"))):
                 pass
         await eventually(is_alone)
 

@@ -39,6 +39,7 @@ from tests.engines.gomoku.slow import Solver, answers_to, drawing, empty_points,
 
 ENGINES = pytest.mark.parametrize("engine", ["negascout", "mcts"])
 RESULTS = {1: Result.WIN, 0: Result.DRAW, -1: Result.LOSS}
+LINE_OF = renju.line_of
 SIX, FOURS, THREES = "six or more in a row", "two fours", "two open threes"
 
 
@@ -314,12 +315,42 @@ def test_a_question_that_leads_to_ever_more_of_them_has_an_end_and_one_answer():
     position = Position(tuple(line.replace(" ", "") for line in LABYRINTH.strip().splitlines()), "x")
     board, endless = board_for(RENJU, position), 0
     for point in empty_points(position.rows):
-        questions = iter(range(MOST_ASKED))
         why = why_forbidden(position.rows, point)
-        assert renju._why(position.rows, point, questions) == why
         assert foul_on(board, point_at(*point)) == bool(why), point
-        endless += next(questions, None) is None
+        endless += questions_of(position.rows, point) == MOST_ASKED
     assert endless
+
+
+def questions_of(rows, point):
+    """Number of points that were asked about to answer whether one is forbidden."""
+    left, index = iter(range(MOST_ASKED)), (point[0] + renju.FAR) * (len(rows) + 2 * renju.FAR) + point[1] + renju.FAR
+    board = renju.Board.of(rows)
+    renju._why(board, index, board.lines(index), left)
+    return MOST_ASKED - len(list(left))
+
+
+COLUMNS = ("x..x..x..x..x..x..x.",) * 20  # as drawn, every point leads to many others
+
+
+def test_the_work_for_a_board_of_endless_questions_is_bounded_and_each_line_is_read_once(monkeypatch):
+    read = []
+    monkeypatch.setattr(renju, "line_of", functools.cache(lambda cells: read.append(cells) or LINE_OF(cells)))
+    position = Position(COLUMNS, "x")
+    legal = {move.text for move in RENJU.legal_moves(position)}
+    asked = [questions_of(COLUMNS, point) for point in empty_points(COLUMNS)]
+    assert max(asked) == MOST_ASKED
+    assert len(read) < 10_000 < sum(asked)
+    board = board_for(RENJU, position)
+    assert legal == {move_at(*point, 20) for point in empty_points(COLUMNS) if not foul_on(board, point_at(*point))}
+
+
+def test_a_move_is_checked_without_asking_about_every_other_point(monkeypatch):
+    asked = []
+    monkeypatch.setattr("plyd.engines.gomoku.rules.why_forbidden", lambda *args: asked.append(args) or "")
+    RENJU.play(Position(COLUMNS, "x"), "b1")
+    assert len(asked) == 1
+    RENJU.play(Position(COLUMNS, "o"), "b1")
+    assert len(asked) == 1
 
 
 # --- Searches ---------------------------------------------------------------------------------------------------------

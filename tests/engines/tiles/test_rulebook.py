@@ -413,7 +413,7 @@ def test_a_good_text_is_read(text, canonical):
         ("b 0 0 0034 0 0 0", '"0034" is out of range'),
         ("b 0 0 18446744073709551616 0 0 0", '"18446744073709551616" is out of range'),
         (f"b {'0' * 5000}7 2 0 0 0 0", '5013 characters, more than 4096, in "b 000'),
-        (f"b {'9' * 5000} 0 0 0 0 0", f'"{"9" * 60}..." is out of range in "b {"9" * 58}..."'),
+        (f"b {'9' * 4000} 0 0 0 0 0", f'"{"9" * 60}..." is out of range in "b {"9" * 58}..."'),
         ("b 34 0", '"34" is out of range'),  # the first thing wrong is what is told
         ("a x", '"x" is not a number'),
     ],
@@ -453,3 +453,16 @@ def test_the_board_shows_face_values_row_by_row():
 def test_the_picture_is_right_aligned_with_dots_for_empty_cells():
     assert RULES.picture(RULES.parse("a 5 1 6 0 12 0")) == "  8   1  13\n  . 233   ."
     assert RULES.picture(RULES.start()) == ". . .\n. . ."
+
+
+class Unread(str):
+    """A text that may be measured and quoted, but not searched."""
+
+    def translate(self, table):
+        raise AssertionError("read before it was measured")
+
+
+def test_the_length_of_a_text_is_checked_before_anything_else():
+    with pytest.raises(BadPosition, match=r'^4194304 characters, more than 4096, in "b 0 0') as caught:
+        RULES.parse(Unread("b 0 " + "0 " * ((2 << 20) - 2)))
+    assert len(str(caught.value)) < 300

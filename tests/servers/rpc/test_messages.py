@@ -96,7 +96,8 @@ def test_a_daemon_describes_all_its_games_in_order_or_the_one_asked_for(open_dae
             queue_size=5,
             max_sessions=7,
             max_batch_bytes=1 << 19,
-            max_message_bytes=4 << 20,
+            max_message_bytes=160 << 10,
+            max_streams_per_connection=100,
         )
     )
 

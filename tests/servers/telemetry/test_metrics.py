@@ -293,3 +293,46 @@ def test_a_process_refuses_a_bad_place_for_metrics_in_one_line(serve, place, com
     assert process.said().startswith("Error: ")
     assert complaint in process.said()
     assert len(process.said().splitlines()) == 1
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "10.0.0.1", "localhost.evil.example", "[::1", ""])
+def test_metrics_answer_to_no_name_of_another_machine(open_daemon, scrape, host):
+    status, text = get(f"{scrape(open_daemon()).base}/metrics", Host=host)
+    assert status == 421
+    assert text.startswith(f"unknown host {host!r}; this daemon's metrics answer to 127.0.0.1, ::1, localhost")
+    assert "plyd_" not in text
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9184", "127.0.0.1:1", "[::1]:9184", "[::1]"])
+def test_metrics_answer_to_the_names_of_loopback(open_daemon, scrape, host):
+    assert get(f"{scrape(open_daemon()).base}/metrics", Host=host)[0] == 200
+
+
+def test_health_over_http_answers_to_any_name(open_daemon, scrape):
+    assert get(f"{scrape(open_daemon()).base}/healthz", Host="plyd.cluster") == (200, "SERVING\n")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("10.1.2.3:9184", 200),
+        ("[fd00::1]", 200),
+        ("Engines.Example:9184", 200),
+        ("localhost", 200),
+        ("evil.example", 421),
+    ],
+)
+def test_metrics_for_other_machines_answer_to_any_address_and_to_names_that_are_set(open_daemon, host, status):
+    exporter = Exporter(open_daemon().runtime, parse_address("0.0.0.0:0"), ["engines.example"])
+    try:
+        assert get(f"http://127.0.0.1:{exporter.address.port}/metrics", Host=host)[0] == status
+    finally:
+        exporter.close()
+
+
+def test_sheds_are_told_by_client(open_daemon, scrape):
+    daemon = open_daemon()
+    daemon.runtime.observer.metrics.shed("queue_full", "gui")
+    value = scrape(daemon)
+    assert value("plyd_sheds_total", reason="queue_full", client="gui") == 1
+    assert value("plyd_sheds_total", reason="queue_full", client="") == 0
