@@ -50,7 +50,9 @@ class Runtime:
         self.observer = Observer(tracing)
         self.request_log = RequestLog()
         self.searches = Scheduler("search", capacity.slots, capacity.queue_size)
-        self.evaluations = Scheduler("evaluate", capacity.slots, MAX_WAITING_BATCHES)  # never behind a long search
+        self.evaluations = Scheduler(  # never behind a long search
+            "evaluate", capacity.slots, MAX_WAITING_BATCHES, can_pause=False
+        )
         self.addresses: list[str] = []  # where it listens, as clients write it
         self.draining = asyncio.Event()
         self.calls = 0  # running now

@@ -73,6 +73,7 @@ def rpc_method(method: Handler) -> Handler:
 
 def _begin(call: CallContext, full_name: str, runtime: Runtime, context: RpcContext) -> None:
     """Give the call its id and its span, and count it as running."""
+    call.peer = context.peer
     call.log_fields["request_id"], is_given = request_id(call.metadata)
     if is_given:  # sending it with every call would make each of them 5% slower
         context.set_trailing_metadata(_id_metadata(call))

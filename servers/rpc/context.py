@@ -1,5 +1,6 @@
 """The call context: what is known about the call that is being answered."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,18 @@ ANONYMOUS = Client("")
 class CallContext:
     """One call: the metadata it came with, its client, the fields of its log line and its trace span."""
 
-    __slots__ = ("client", "log_fields", "metadata", "span")
+    __slots__ = ("client", "log_fields", "metadata", "peer", "span")
 
     def __init__(self, metadata: Metadata = ()) -> None:
         self.metadata = metadata
         self.client = ANONYMOUS  # until it is authenticated
+        self.peer: Callable[[], str] = str  # gRPC's name for the connection, once the call has begun
         self.log_fields: dict[str, Any] = {}
         self.span: Span | None = None
+
+    def fair_key(self) -> str:
+        """Who takes turns with others for slots: the client, or the connection of one without a name."""
+        return self.client.name or self.peer()
 
     def note(self, **fields: Any) -> None:
         """Add fields to the log line of this call; they are also attributes of its span."""

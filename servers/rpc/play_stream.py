@@ -14,7 +14,7 @@ from plyd.servers.rpc.messages import report_message, state_message
 from plyd.servers.rpc.status import status_code, status_message
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import GameRecord
-from plyd.servers.search.scheduler import Priority
+from plyd.servers.search.job import Priority
 from plyd.servers.search.session import Session
 from plyd.v1 import engine_pb2, position_pb2
 
@@ -98,7 +98,7 @@ class PlayStream:
 
     def _new_game(self, command: engine_pb2.NewGameCommand) -> None:
         record = GameRecord.read(self._runtime.engines, command.position)
-        session = Session(record, command.options, self._runtime, self._call.client)
+        session = Session(record, command.options, self._runtime, self._call.client, self._call.fair_key)
         self._end_session()
         self._session = session
         self._call.note(game=record.engine.card.game)

@@ -12,7 +12,7 @@ from plyd.engines.core.time_control import Budget
 from plyd.servers.access.quotas import Client, MemoryGrant
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import GameRecord
-from plyd.servers.search.scheduler import Priority
+from plyd.servers.search.job import Priority
 
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
 NEVER_STOPPED = Stop()
@@ -26,20 +26,29 @@ class TimedReport(NamedTuple):
 
 
 class PreparedSearch(NamedTuple):
-    """A search that is ready to run, and how long it may wait for a slot; None is forever."""
+    """A search that is ready to run."""
 
     job: Callable[[float], TimedReport]
-    max_wait_seconds: float | None
+    max_wait_seconds: float | None  # how long it may wait for a slot; None is forever
+    is_endless: bool  # without any limit
 
 
 class Session:
     """A game and the searcher that follows it."""
 
-    def __init__(self, record: GameRecord, options: Mapping[str, str], runtime: Runtime, client: Client) -> None:
+    def __init__(
+        self,
+        record: GameRecord,
+        options: Mapping[str, str],
+        runtime: Runtime,
+        client: Client,
+        fair_key: Callable[[], str],
+    ) -> None:
         self.record = record
         self._runtime = runtime
         self._options = read_options(record.engine.card.options, options)
         self._client = client
+        self._fair_key = fair_key
         self._memory = MemoryGrant(runtime.memory, client.memory)
         self._asks_for_memory = MEMORY in options
         self._answers_at_once = record.engine.answers_at_once(self._options)
@@ -57,7 +66,7 @@ class Session:
         stop = Stop()
         search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
         with self._client.searching():
-            return await self._runtime.searches.run(search.job, stop, search.max_wait_seconds)
+            return await self._run(search, stop, Priority.NORMAL)
 
     async def reports(
         self,
@@ -74,8 +83,9 @@ class Session:
         latest = LatestReport()
         search = self._prepare(limits, deadline_seconds, stop, latest.put)
         with self._client.searching():
-            running = self._runtime.searches.run(search.job, stop, search.max_wait_seconds, priority)
-            task = asyncio.ensure_future(running)
+            if search.is_endless and priority is Priority.NORMAL:
+                priority = Priority.BACKGROUND
+            task = asyncio.ensure_future(self._run(search, stop, priority))
             task.add_done_callback(lambda _: latest.wake())
             try:
                 while True:
@@ -87,6 +97,12 @@ class Session:
                 yield task.result()
             finally:
                 task.cancel()
+
+    async def _run(self, search: PreparedSearch, stop: Stop, priority: Priority) -> TimedReport:
+        """The final report of a search, once it has had its slot."""
+        return await self._runtime.searches.run(
+            search.job, stop, search.max_wait_seconds, priority, client=self._fair_key()
+        )
 
     def _answer_at_once(self, limits: Limits) -> TimedReport:
         """The only report of a searcher that needs no time."""
@@ -116,7 +132,9 @@ class Session:
                 put(timed)
             raise AssertionError("a search ended without a final report")
 
-        return PreparedSearch(job, None if budget.seconds is None else max(budget.seconds, MIN_WAIT_SECONDS))
+        is_endless = budget.seconds is None and limits.max_nodes is None and limits.max_depth is None
+        max_wait_seconds = None if budget.seconds is None else max(budget.seconds, MIN_WAIT_SECONDS)
+        return PreparedSearch(job, max_wait_seconds, is_endless)
 
     def _make_searcher(self) -> Searcher:
         """A searcher with its memory: the amount the caller asked for, or what is left of the default."""

@@ -126,7 +126,7 @@ class MctsRun(SearchRun):
         """Simulate until `end` or another reason to stop, with smaller batches near the end."""
         tree, most = self._tree, self.max_nodes
         is_first = thread == 0  # each round makes at least one simulation
-        while not self.stop.is_set() and tree.root["status"] == OPEN:
+        while not self.stop.poll() and tree.root["status"] == OPEN:
             began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["virtual_loss"])
             want = min((self.deadline_ns - began) // (2 * self._leaf_ns), BATCH, 1 + visits // (2 * BATCH))
             if visits >= most or not (is_first or (want > 0 and began < end)):

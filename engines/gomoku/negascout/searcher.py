@@ -225,7 +225,7 @@ class NegaScoutRun(SearchRun):
         if self._threads == 1:
             return
         if not self._jobs and CORES.spare() > 0:
-            self._help = Stop()
+            self._help = self.stop.follower()
             for i, worker in enumerate(self._owner.workers[1 : self._threads][: CORES.spare()]):
                 worker.prepare(self._position, forget=False)
                 self._jobs.append(helper_threads().submit(self._deepen, worker, self._depth + i % 2, self._help))
@@ -234,7 +234,7 @@ class NegaScoutRun(SearchRun):
 
     def _deepen(self, worker: Worker, depth: int, stop: Stop) -> None:
         """A helper's work: fill the shared transposition table (lazy SMP)."""
-        while depth <= DEEPEST and not stop.is_set():
+        while depth <= DEEPEST and not stop.poll():
             begin_search(worker.space, depth, -SURE, SURE)
             if self._run(worker, NEVER, self.deadline_ns, stop) != FINISHED:
                 return
