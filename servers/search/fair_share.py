@@ -29,7 +29,7 @@ class FairShares:
         kept = math.exp(-passed / MEMORY_SECONDS)
         self._had = {account: rest for account, had in self._had.items() if (rest := had * kept) > FORGOTTEN_SECONDS}
         for job in running:
-            self._had[job.account] = self.had(job.account) + passed
+            self._had[job.account] = self.had(job.account) + MEMORY_SECONDS * (1 - kept)  # decays as it comes
 
     def had(self, account: Account) -> float:
         """Seconds of slot time that an account has had lately."""
