@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.access.auth import Authenticator
-from plyd.servers.access.quotas import MemoryPool
+from plyd.servers.access.memory import MemoryPool
 from plyd.servers.search.scheduler import Scheduler
 from plyd.servers.telemetry.log import RequestLog
 from plyd.servers.telemetry.observer import Observer

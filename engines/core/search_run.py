@@ -6,8 +6,8 @@
         else:
             yield from run(partial(MyRun, self, position, limits, stop))
 
-A run uses one core of CORES while it lasts, except while it is paused. Further threads come from `helper_threads`, as many as `threads_for`
-allows.
+A run uses one core of CORES while it lasts, except while it is paused. Further threads come from `helper_threads`, as
+many as `threads_for` allows.
 """
 
 import time

@@ -123,6 +123,8 @@ class PlayStream:
             search = session.reports(limits, self._time_remaining(), self._stop, priority)
             async with aclosing(search) as reports:
                 async for timed in reports:
+                    if timed.memory_lost:
+                        self._call.note(memory_lost=True)
                     await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*timed)))
         except EngineError as error:
             await self._refuse(request_id, error)

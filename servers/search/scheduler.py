@@ -209,9 +209,7 @@ class Scheduler:
         """Whether a newcomer may not make a waiting job too late."""
         had, newcomer_had = self._shares.had(job.account), self._shares.had(newcomer.account)
         return (
-            not job.is_paused
-            and job.priority <= newcomer.priority
-            and had <= FAR_AHEAD * newcomer_had + SLICE_SECONDS
+            not job.is_paused and job.priority <= newcomer.priority and had <= FAR_AHEAD * newcomer_had + SLICE_SECONDS
         )
 
     def _slot_end(self, job: Job, newcomer: Job, usual_seconds: float, now: float) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, take_number
 from plyd.engines.core.kernel_cache import njit
-from plyd.engines.core.memory import sparse_zeros
+from plyd.engines.core.memory import dense_zeros, sparse_zeros
 
 NONE = 0  # null node; its slot in the arrays is unused
 PROBES = 32  # index slots that are searched for a key (linear probing)
@@ -59,10 +59,10 @@ def graph_for(nodes: int, columns: int) -> Graph:
     """An empty graph."""
     return Graph(
         index=sparse_zeros(1 << (2 * nodes - 1).bit_length(), np.int32),
-        free=np.zeros(nodes - 1, np.int32),
+        free=dense_zeros(nodes - 1, np.int32),
         taken=np.zeros(1, np.int64),
-        nodes=np.zeros(nodes, NODE),
-        edges=np.zeros((nodes, columns), EDGE),
+        nodes=dense_zeros(nodes, NODE),
+        edges=dense_zeros(nodes * columns, EDGE).reshape(nodes, columns),
     )
 
 

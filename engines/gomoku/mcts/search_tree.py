@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plyd.engines.core.memory import dense_zeros
 from plyd.engines.gomoku.board.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
 from plyd.engines.gomoku.board.vcf import FAIL as NOTHING_FOUND
 from plyd.engines.gomoku.board.vcf import PLIES, continue_vcf, vcf_for
@@ -78,7 +79,7 @@ class SearchTree:
             SearchThread(PositionWorkspace(empty_board(size, rule), vcf_for(), vct_for()), leaf_batch_for(size, BATCH))
             for _ in range(threads)
         ]
-        self.nodes: Any = np.zeros(most_nodes, NODE)  # address space; the system commits memory as nodes are used
+        self.nodes: Any = dense_zeros(most_nodes, NODE)  # address space; the system commits memory as nodes are used
         self.state = np.zeros(4, np.int64)
         self.cells: Cells = np.zeros((size, size), np.uint8)
         self.mover = X
@@ -240,6 +241,6 @@ class SearchTree:
         """If the array is almost full, keep only the root's subtree. No thread may be using the tree."""
         if self.state[USED] + needed < len(self.nodes) or self.state[ROOT] == 0:
             return
-        fresh = np.zeros(len(self.nodes), NODE)
+        fresh = dense_zeros(len(self.nodes), NODE)
         transplant(self.nodes, self.state, int(self.state[ROOT]), fresh)
         self.nodes = fresh

@@ -9,6 +9,7 @@ import numpy as np
 
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
@@ -48,6 +49,10 @@ class MctsSearcher:
             yield over
         else:
             yield from run(partial(MctsRun, self, position, limits, stop))
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return touched_megabytes([self._tree.nodes] if self._tree else ())
 
     def warm_up(self) -> None:
         """Run every kernel once."""

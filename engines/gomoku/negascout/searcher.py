@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
@@ -100,6 +101,10 @@ class NegaScoutSearcher:
             yield over
         else:
             yield from run(partial(NegaScoutRun, self, position, limits, stop))
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return touched_megabytes([self._reserved])
 
     def spare_board(self, position: Position) -> Board:
         """The position on a board that no thread uses."""

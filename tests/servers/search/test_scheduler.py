@@ -340,7 +340,7 @@ async def test_a_more_urgent_newcomer_goes_before_another_that_still_starts_in_t
     first = await running(scheduler, max_wait_seconds=100)
     scheduler._mean_seconds = 300
     other = await waiting(scheduler, name="other", began=began, max_wait_seconds=190)
-    urgent = await waiting(scheduler, name="urgent", began=began, max_wait_seconds=140)  # done before it is too late for the other
+    urgent = await waiting(scheduler, name="urgent", began=began, max_wait_seconds=140)  # the other may begin then
     assert [await work.end() for work in (first, urgent, other)] == ["job done", "urgent done", "other done"]
     assert began == ["urgent", "other"]
 
