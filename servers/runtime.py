@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.access.auth import Authenticator
-from plyd.servers.access.quotas import MemoryPool
+from plyd.servers.access.memory import MemoryPool
 from plyd.servers.search.rules_pool import RulesPool
 from plyd.servers.search.scheduler import Scheduler
 from plyd.servers.telemetry.log import RequestLog
@@ -65,7 +65,9 @@ class Runtime:
         self.observer = Observer(tracing)
         self.request_log = RequestLog()
         self.searches = Scheduler("search", capacity.slots, capacity.queue_size)
-        self.evaluations = Scheduler("evaluate", capacity.slots, MAX_WAITING_BATCHES)  # never behind a long search
+        self.evaluations = Scheduler(  # never behind a long search
+            "evaluate", capacity.slots, MAX_WAITING_BATCHES, can_pause=False
+        )
         self.rules = RulesPool(MAX_WAITING_RULES + capacity.max_sessions)
         self.addresses: list[str] = []  # where it listens, as clients write it
         self.draining = asyncio.Event()

@@ -4,8 +4,15 @@ import contextlib
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+
+class CoreUse:
+    """One search's use of a core."""
+
+    is_paused: Callable[[], bool] = staticmethod(lambda: False)
+    """Whether the search is paused now, so that others may use its core."""
 
 
 class Cores:
@@ -13,23 +20,25 @@ class Cores:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._busy = 0
+        self._uses: set[CoreUse] = set()
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def one(self) -> Iterator[None]:
+    def one(self) -> Iterator[CoreUse]:
         """Take a core until the `with` block ends."""
+        use = CoreUse()
         with self._lock:
-            self._busy += 1
+            self._uses.add(use)
         try:
-            yield
+            yield use
         finally:
             with self._lock:
-                self._busy -= 1
+                self._uses.remove(use)
 
     def spare(self) -> int:
         """Cores that no search uses now."""
-        return max(0, self.count - self._busy)
+        with self._lock:
+            return max(0, self.count - sum(not use.is_paused() for use in self._uses))
 
 
 def usable_cores() -> int:

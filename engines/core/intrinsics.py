@@ -3,8 +3,13 @@
 A kernel that polls clock and flag about every thousand nodes ends within microseconds of its limit. A plain array read
 does not work for the flag: the compiler may hoist it out of the loop. Both intrinsics compile to a few instructions and
 can be cached.
+
+A search is paused where it polls its flag, in the kernel too: its state stays as it is, so that its result is the same
+as without the pause.
 """
 
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -17,21 +22,63 @@ CLOCK_MONOTONIC = 1
 NEVER = 2**62  # a deadline that is never reached
 
 
-class Stop:
-    """A flag that a search polls: any thread may set it, and it is never cleared. Kernels read `flag` directly."""
+RUN, STOP, PAUSE = 0, 1, 2  # values of a Stop's flag
+NAP_MICROSECONDS = 2000  # a paused search looks at its flag this often
+_changing = threading.Lock()  # held while a flag changes: a pause must not undo a stop
 
-    __slots__ = ("flag",)
+
+class Stop:
+    """A flag that a search polls, and any thread may set: it stops the search for good, or pauses it for a while.
+
+    Kernels read `flag` directly.
+    """
+
+    __slots__ = ("_followers", "flag")
 
     def __init__(self) -> None:
         self.flag = np.zeros(1, np.uint8)
+        self._followers: tuple[Stop, ...] = ()
 
     def set(self) -> None:
-        """Ask the search to end soon."""
-        self.flag[0] = 1
+        """Ask the search to end soon, even if it is paused."""
+        with _changing:
+            self.flag[0] = STOP
 
     def is_set(self) -> bool:
         """Whether the search was asked to end."""
-        return bool(self.flag[0])
+        return bool(self.flag[0] == STOP)
+
+    def pause(self) -> None:
+        """Ask the search to wait until `resume` or `set`."""
+        self._change(RUN, PAUSE)
+
+    def resume(self) -> None:
+        """Let a paused search go on."""
+        self._change(PAUSE, RUN)
+
+    def is_paused(self) -> bool:
+        """Whether the search was asked to wait."""
+        return bool(self.flag[0] == PAUSE)
+
+    def poll(self) -> bool:
+        """Wait while paused; whether the search was asked to end. Called by the search's threads."""
+        while self.flag[0] == PAUSE:
+            time.sleep(NAP_MICROSECONDS / 1e6)
+        return self.is_set()
+
+    def follower(self) -> "Stop":
+        """Another Stop that is paused and resumed with this one, but set on its own: for helper threads."""
+        follower = Stop()
+        with _changing:
+            follower.flag[0] = PAUSE if self.is_paused() else RUN
+            self._followers = (*(other for other in self._followers if not other.is_set()), follower)
+        return follower
+
+    def _change(self, old: int, new: int) -> None:
+        with _changing:
+            for stop in (self, *self._followers):
+                if stop.flag[0] == old:
+                    stop.flag[0] = new
 
 
 @intrinsic
@@ -54,12 +101,23 @@ def monotonic_ns(typing_context: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def is_raised(typing_context: Any, flag: Any) -> Any:  # noqa: ARG001
-    """Whether a Stop's flag is set; read from memory at every call."""
+    """Whether a Stop's flag is set, read from memory at every call; while it says PAUSE, this waits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        number = ir.IntType(32)
+        usleep = cgutils.get_or_insert_function(builder.module, ir.FunctionType(number, [number]), "usleep")
+        look, nap, go_on = (builder.append_basic_block(name) for name in ("look", "nap", "go_on"))
+        builder.branch(look)
+        builder.position_at_end(look)
         value = builder.load_atomic(array.data, "monotonic", 1)
-        return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+        is_paused = builder.icmp_unsigned("==", value, ir.Constant(value.type, PAUSE))
+        builder.cbranch(is_paused, nap, go_on).set_weights([1, 1 << 20])
+        builder.position_at_end(nap)
+        builder.call(usleep, [ir.Constant(number, NAP_MICROSECONDS)])
+        builder.branch(look)
+        builder.position_at_end(go_on)
+        return builder.icmp_unsigned("!=", value, ir.Constant(value.type, RUN))
 
     return types.boolean(flag), generate
 

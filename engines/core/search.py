@@ -128,3 +128,6 @@ class Searcher(Protocol):
         Ends when a limit is reached, soon after `stop` is set, or when nothing is left to find. A finished game is not
         an error: it gets one final report with no move.
         """
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches, of what was granted to it. Called while it does not search."""

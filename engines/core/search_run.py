@@ -6,8 +6,8 @@
         else:
             yield from run(partial(MyRun, self, position, limits, stop))
 
-A run uses one core of CORES while it lasts. Further threads come from `helper_threads`, as many as `threads_for`
-allows.
+A run uses one core of CORES while it lasts, except while it is paused. Further threads come from `helper_threads`, as
+many as `threads_for` allows.
 """
 
 import time
@@ -23,6 +23,7 @@ from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score
 from plyd.engines.core.time_control import Budget
 
 REPORT_NS = 100_000_000  # between reports
+MOST_HELPERS = 4096  # more than searches ever have at once: a helper never waits behind one that is paused
 
 
 class SearchRun(ABC):
@@ -84,7 +85,7 @@ class SearchRun(ABC):
             return StopReason.FINISHED
         if not self.has_answer:
             return None
-        if self.stop.is_set():
+        if self.stop.poll():  # waits here while it is paused, and in the kernels
             return StopReason.STOPPED
         if time.monotonic_ns() + self.step_ns >= self.deadline_ns:
             return StopReason.TIME
@@ -150,8 +151,9 @@ class DepthRun(SearchRun):
 
 def run(start: Callable[[], SearchRun]) -> Iterator[Report]:
     """The reports of a search. The last report, and only the last, is final."""
-    with CORES.one():
+    with CORES.one() as core:
         search = start()
+        core.is_paused = search.stop.is_paused
         try:
             while (reason := search.stop_reason()) is None:
                 if search.is_report_due():
@@ -173,5 +175,8 @@ def game_over(outcome: Outcome, to_move: Side) -> Report | None:
 
 @cache
 def helper_threads() -> ThreadPoolExecutor:
-    """The thread pool that searches get helper threads from, shared by the whole process."""
-    return ThreadPoolExecutor(CORES.count, thread_name_prefix="helper")
+    """The thread pool that searches get helper threads from, shared by the whole process.
+
+    Helpers of paused searches keep their threads, so there may be more of them than cores; threads start when needed.
+    """
+    return ThreadPoolExecutor(MOST_HELPERS, thread_name_prefix="helper")

@@ -31,6 +31,10 @@ class ExactSearcher:
         """One report, final and exact."""
         yield self._slides(position, limits) if position.before else self._drops(position, limits)
 
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return 0
+
     def _slides(self, position: Position, limits: Limits) -> Report:
         began = time.perf_counter()
         values = self._solution.slide_values(position)
@@ -71,6 +75,10 @@ class ExpectimaxSearcher:
             yield nothing
         else:
             yield from run(partial(ExpectimaxRun, self._solution, position, limits, stop))
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return 0
 
 
 class ExpectimaxRun(DepthRun):

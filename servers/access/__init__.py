@@ -4,4 +4,5 @@ addresses  HOST:PORT and unix:PATH, read and checked
 tls        certificates, read again when they change
 auth       which client makes a call: by token, certificate or host
 quotas     what one client may use at the same time
+memory     what searchers hold, and who gives it up when others need it
 """

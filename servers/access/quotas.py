@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plyd.engines.core.errors import Overloaded
+from plyd.servers.access.memory import MemoryPool
 
 ROUNDING_SECONDS = 1e-6
 RETRY_SECONDS = 0.5  # retry hint when a client runs too much at once: nobody knows when one of its searches ends
@@ -27,61 +27,6 @@ class Quotas:
 def quota_exceeded(message: str, retry_seconds: float = RETRY_SECONDS) -> Overloaded:
     """The error for a request beyond a client's quotas."""
     return Overloaded(f"{message}; try again later", retry_seconds, "client_limit")
-
-
-class MemoryPool:
-    """Megabytes that searchers share. Safe to use from several threads."""
-
-    def __init__(self, limit: int | None = None) -> None:
-        self.limit = limit
-        self.used = 0
-        self._lock = threading.Lock()
-
-    def take(self, wanted: int, least: int) -> int:
-        """Megabytes reserved: what is wanted or what is left, or 0 if less than `least` is left."""
-        with self._lock:
-            given = wanted if self.limit is None else min(wanted, self.limit - self.used)
-            if given < least:
-                return 0
-            self.used += given
-            return given
-
-    def give_back(self, megabytes: int) -> None:
-        """Return megabytes that were reserved."""
-        with self._lock:
-            self.used -= megabytes
-
-
-class MemoryGrant:
-    """The megabytes of one searcher, reserved in the daemon's pool and in its client's."""
-
-    def __init__(self, daemon: MemoryPool, client: MemoryPool) -> None:
-        self._pools = (daemon, client)
-        self._held = 0
-        self._is_closed = False
-        self._lock = threading.Lock()
-
-    def take(self, wanted: int, least: int) -> int:
-        """Megabytes for the searcher; Overloaded if less than `least` is left. Called by the search's thread."""
-        with self._lock:
-            if self._is_closed:
-                raise quota_exceeded("the caller has left")
-            daemon, client = self._pools
-            given = daemon.take(wanted, least)
-            allowed = client.take(given, least) if given else 0
-            daemon.give_back(given - allowed)
-            if not allowed:
-                raise quota_exceeded(f"the search needs {least} MB of memory, which are not free")
-            self._held = allowed
-            return allowed
-
-    def release(self) -> None:
-        """Give all of it back, for good: nothing can be taken afterwards."""
-        with self._lock:
-            self._is_closed = True
-            for pool in self._pools:
-                pool.give_back(self._held)
-            self._held = 0
 
 
 class Client:

@@ -40,9 +40,9 @@ class CallContext:
         client.count_request()
 
     @property
-    def party(self) -> object:
+    def party(self) -> str:
         """Who takes turns with others: the client if it has a name, else the connection."""
-        return self.client if self.client.is_known else self.peer
+        return self.client.name or self.peer
 
     def note(self, **fields: Any) -> None:
         """Add fields to the log line of this call; they are also attributes of its span."""

@@ -106,7 +106,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         call.note(game=record.engine.card.game)
         if not self.runtime.is_ready:
             await self.runtime.until_ready()
-        return Session(record, request.options, self.runtime, call.client), limits
+        return Session(record, request.options, self.runtime, call.client, call.party), limits
 
 
 def _note_search(timed: TimedReport) -> None:

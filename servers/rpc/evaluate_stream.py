@@ -46,7 +46,8 @@ class EvaluateStream:
             while (request := await next_request(self._call, self._context, self._runtime)) is not None:
                 batches, size = batches + 1, size + len(request.lines)
                 self._call.note(batches=batches, bytes=size)
-                answer = asyncio.ensure_future(self._runtime.evaluations.run(self._job(request), Stop()))
+                evaluation = self._runtime.evaluations.run(self._job(request), Stop(), client=self._call.party)
+                answer = asyncio.ensure_future(evaluation)
                 self._running.add(answer)
                 answer.add_done_callback(self._done)
                 await self._answers.put(answer)

@@ -15,7 +15,7 @@ from plyd.servers.rpc.messages import report_message, state_message
 from plyd.servers.rpc.status import status_code, status_message
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import FEW_MOVES, GameRecord
-from plyd.servers.search.scheduler import Priority
+from plyd.servers.search.job import Priority
 from plyd.servers.search.session import Session
 from plyd.v1 import engine_pb2, position_pb2
 
@@ -109,7 +109,7 @@ class PlayStream:
 
     def _new_game(self, command: engine_pb2.NewGameCommand) -> None:
         record = GameRecord.read(self._runtime.engines, command.position)
-        session = Session(record, command.options, self._runtime, self._call.client)
+        session = Session(record, command.options, self._runtime, self._call.client, self._call.party)
         self._end_session()
         self._session = session
         self._call.note(game=record.engine.card.game)
@@ -134,6 +134,8 @@ class PlayStream:
             search = session.reports(limits, self._time_remaining(), self._stop, priority)
             async with aclosing(search) as reports:
                 async for timed in reports:
+                    if timed.memory_lost:
+                        self._call.note(memory_lost=True)
                     await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*timed)))
         except EngineError as error:
             await self._refuse(request_id, error)

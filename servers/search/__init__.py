@@ -4,5 +4,7 @@ game_record   the game that a request describes: start, moves, current position
 rules_pool    threads for questions about rules that would hold the event loop up
 session       a game and the searcher that follows it; runs its searches
 scheduler     slots, and the queue of those that wait for one
+job           one search on its way through the scheduler
+fair_share    whose turn it is
 admission     whether a search is likely to get a slot in time; if not, it is refused at once
 """

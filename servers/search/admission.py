@@ -9,32 +9,14 @@ come free:
 
 Many searches end long before their limit, and the picture above would be far too pessimistic for them. A search is
 therefore expected to take no longer than is usual or, once it has taken longer, twice as long as it has taken so far.
+A slot also comes free when its search has to give it up to a client that has had less.
 """
 
 import heapq
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-USEFUL_SHARE = 0.25  # share of a search's time that must be left when it gets its slot
-
-
-@dataclass(frozen=True, slots=True)
-class WaitBudget:
-    """Arrival time of a request on the monotonic clock, and the seconds it may spend waiting and searching."""
-
-    arrived: float
-    max_wait: float | None
-
-    @property
-    def due(self) -> float:
-        """When its time is over."""
-        return math.inf if self.max_wait is None else self.arrived + self.max_wait
-
-    @property
-    def latest_start(self) -> float:
-        """When its slot has to come to leave enough time for a useful search."""
-        return math.inf if self.max_wait is None else self.due - USEFUL_SHARE * self.max_wait
+from plyd.servers.search.fair_share import Account, FairShares, level
+from plyd.servers.search.job import Job, WaitBudget
 
 
 def expected_end(budget: WaitBudget, began: float, usual_seconds: float, now: float) -> float:
@@ -42,12 +24,32 @@ def expected_end(budget: WaitBudget, began: float, usual_seconds: float, now: fl
     return min(max(now, budget.due), began + max(usual_seconds, 2 * (now - began)))
 
 
-def expected_starts(ends: Iterable[float], queue: Iterable[WaitBudget], usual_seconds: float) -> list[float]:
-    """When each request in the queue gets a slot, in order; `ends` has the expected end of each slot's current job."""
+def expected_starts(
+    ends: Iterable[float], queue: Iterable[Job], shares: FairShares, usual_seconds: float
+) -> dict[Job, float]:
+    """When each job in the queue gets a slot, if clients take turns; `ends` has the expected end of each slot's job."""
     slots = list(ends)
     heapq.heapify(slots)
-    starts = []
-    for budget in queue:
-        starts.append(slots[0])
-        heapq.heapreplace(slots, max(slots[0], min(budget.due, slots[0] + usual_seconds)))
+    jobs: dict[Account, list[Job]] = {}
+    for job in sorted(queue, key=lambda job: (job.budget.urgency, job.number), reverse=True):
+        jobs.setdefault(job.account, []).append(job)  # the most urgent one last
+    had = {account: shares.had(account) for account in jobs}
+    turns = [_turn(had[account], waiting[-1]) for account, waiting in jobs.items()]
+    heapq.heapify(turns)
+    starts = {}
+    while turns:
+        account = turns[0][-1]
+        job, start = jobs[account].pop(), slots[0]
+        end = max(start, min(job.budget.due, start + usual_seconds))
+        starts[job] = start
+        heapq.heapreplace(slots, end)
+        had[account] += end - start
+        if jobs[account]:
+            heapq.heapreplace(turns, _turn(had[account], jobs[account][-1]))
+        else:
+            heapq.heappop(turns)
     return starts
+
+
+def _turn(had: float, job: Job) -> tuple[int, int, float, int, Account]:
+    return (job.priority, level(had), job.budget.urgency, job.number, job.account)

@@ -6,49 +6,58 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import NamedTuple
 
 from plyd.engines.core.intrinsics import Stop
-from plyd.engines.core.options import MEMORY, read_options
+from plyd.engines.core.options import MEMORY, Option, read_options
 from plyd.engines.core.search import Limits, Report, Searcher
 from plyd.engines.core.time_control import Budget
-from plyd.servers.access.quotas import Client, MemoryGrant
+from plyd.servers.access.memory import MemoryGrant
+from plyd.servers.access.quotas import Client
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import GameRecord
-from plyd.servers.search.scheduler import Priority
+from plyd.servers.search.job import Priority
 
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
 NEVER_STOPPED = Stop()
 
 
 class TimedReport(NamedTuple):
-    """A report and the time its search waited for a slot."""
+    """A report, the time its search waited for a slot, and whether the game lost its memory before the search."""
 
     report: Report
     waited_seconds: float
+    memory_lost: bool = False
 
 
 class PreparedSearch(NamedTuple):
-    """A search that is ready to run, and how long it may wait for a slot; None is forever."""
+    """A search that is ready to run."""
 
     job: Callable[[float], TimedReport]
-    max_wait_seconds: float | None
+    max_wait_seconds: float | None  # how long it may wait for a slot; None is forever
+    is_endless: bool  # without any limit
 
 
 class Session:
     """A game and the searcher that follows it."""
 
-    def __init__(self, record: GameRecord, options: Mapping[str, str], runtime: Runtime, client: Client) -> None:
+    def __init__(
+        self,
+        record: GameRecord,
+        options: Mapping[str, str],
+        runtime: Runtime,
+        client: Client,
+        party: str,
+    ) -> None:
         self.record = record
         self._runtime = runtime
         self._options = read_options(record.engine.card.options, options)
         self._client = client
-        self._memory = MemoryGrant(runtime.memory, client.memory)
+        self._party = party
+        self._memory = MemoryGrant(runtime.memory, client.memory)  # made use of in a slot: who waits holds no memory
         self._asks_for_memory = MEMORY in options
         self._answers_at_once = record.engine.answers_at_once(self._options)
-        self._searcher: Searcher | None = None  # made in the first search's slot: a waiting session holds no memory
 
     def close(self) -> None:
         """End the session and give its memory back."""
         self._memory.release()
-        self._searcher = None
 
     async def final(self, limits: Limits, deadline_seconds: float | None) -> TimedReport:
         """The search's final report."""
@@ -57,7 +66,7 @@ class Session:
         stop = Stop()
         search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
         with self._client.searching():
-            return await self._runtime.searches.run(search.job, stop, search.max_wait_seconds)
+            return await self._run(search, stop, Priority.NORMAL)
 
     async def reports(
         self,
@@ -74,8 +83,9 @@ class Session:
         latest = LatestReport()
         search = self._prepare(limits, deadline_seconds, stop, latest.put)
         with self._client.searching():
-            running = self._runtime.searches.run(search.job, stop, search.max_wait_seconds, priority)
-            task = asyncio.ensure_future(running)
+            if search.is_endless and priority is Priority.NORMAL:
+                priority = Priority.BACKGROUND
+            task = asyncio.ensure_future(self._run(search, stop, priority))
             task.add_done_callback(lambda _: latest.wake())
             try:
                 while True:
@@ -88,10 +98,14 @@ class Session:
             finally:
                 task.cancel()
 
+    async def _run(self, search: PreparedSearch, stop: Stop, priority: Priority) -> TimedReport:
+        """The final report of a search, once it has had its slot."""
+        return await self._runtime.searches.run(search.job, stop, search.max_wait_seconds, priority, client=self._party)
+
     def _answer_at_once(self, limits: Limits) -> TimedReport:
         """The only report of a searcher that needs no time."""
         watch = self._runtime.observer.search(self.record.engine.card.game, None)
-        searcher = self._searcher = self._searcher or self._make_searcher()
+        searcher, _ = self._ready_searcher()
         [report] = watch(searcher.search(self.record.position, limits, NEVER_STOPPED), 0.0)
         return TimedReport(report, 0.0)
 
@@ -108,24 +122,49 @@ class Session:
         watch = self._runtime.observer.search(self.record.engine.card.game, budget.seconds)
 
         def job(waited: float) -> TimedReport:
-            searcher = self._searcher = self._searcher or self._make_searcher()
-            for report in watch(searcher.search(position, budget.left_of(limits), stop), waited):
-                timed = TimedReport(report, waited)
-                if report.final:
-                    return timed
-                put(timed)
+            searcher, memory_lost = self._ready_searcher()
+            try:
+                for report in watch(searcher.search(position, budget.left_of(limits), stop), waited):
+                    timed = TimedReport(report, waited, memory_lost)
+                    if report.final:
+                        return timed
+                    put(timed)
+            finally:
+                if self.record.engine.memory_option:
+                    self._memory.rest(searcher.touched_megabytes())
             raise AssertionError("a search ended without a final report")
 
-        return PreparedSearch(job, None if budget.seconds is None else max(budget.seconds, MIN_WAIT_SECONDS))
+        is_endless = budget.seconds is None and limits.max_nodes is None and limits.max_depth is None
+        max_wait_seconds = None if budget.seconds is None else max(budget.seconds, MIN_WAIT_SECONDS)
+        return PreparedSearch(job, max_wait_seconds, is_endless)
 
-    def _make_searcher(self) -> Searcher:
-        """A searcher with its memory: the amount the caller asked for, or what is left of the default."""
-        engine, megabytes = self.record.engine, None
-        if option := engine.memory_option:
-            wanted = int(self._options[MEMORY])
-            least = wanted if self._asks_for_memory else int(option.minimum or 0)
-            megabytes = self._memory.take(wanted, least)
-        return engine.searcher(self.record.variant, self._options, megabytes)
+    def _ready_searcher(self) -> tuple[Searcher, bool]:
+        """The game's searcher with its memory charged, and whether it is new because the game lost its last one."""
+        engine, grant = self.record.engine, self._memory
+        if engine.memory_option is None:
+            searcher = grant.searcher = grant.searcher or engine.searcher(self.record.variant, self._options, None)
+            return searcher, False
+        megabytes = grant.take(*self._wanted_memory(engine.memory_option))
+        try:
+            searcher = grant.searcher = grant.searcher or engine.searcher(self.record.variant, self._options, megabytes)
+        except BaseException:
+            grant.rest(0)
+            raise
+        return searcher, grant.has_lost()
+
+    def _wanted_memory(self, option: Option) -> tuple[int, int]:
+        """The megabytes a searcher should have, and the fewest: the same if the caller asked for an amount.
+
+        Else it should have its share, so that all slots can be used: one share is left for those that take turns.
+        """
+        wanted, slots = int(self._options[MEMORY]), self._runtime.capacity.slots
+        if self._asks_for_memory:
+            return wanted, wanted
+        least = int(option.minimum or 0)
+        share = min(
+            self._runtime.memory.share(slots + 1), self._client.memory.share(self._client.quotas.searches or slots + 1)
+        )
+        return min(wanted, max(least, share)), least
 
 
 class LatestReport:

@@ -1,6 +1,7 @@
 """Prometheus metrics over HTTP: what a daemon has counted, and its current state."""
 
 import http.server
+import math
 import platform
 import socket
 import socketserver
@@ -115,6 +116,9 @@ class DaemonCollector(Collector):
         yield _histogram("plyd_overshoot_seconds", "Time searched after the time limit.", metrics.late_seconds, "game")
         cancelled = self._runtime.searches.cancelled
         yield _counter("plyd_cancellations", "Searches whose caller left.", "state", cancelled)
+        yield CounterMetricFamily("plyd_pauses", "Slots given up to another caller.", self._runtime.searches.pauses)
+        dropped = self._runtime.memory.dropped
+        yield CounterMetricFamily("plyd_trees_dropped", "Games that gave up their memory to others.", dropped)
 
     def _state(self) -> Iterator[Metric]:
         it = self._runtime
@@ -126,6 +130,9 @@ class DaemonCollector(Collector):
         yield GaugeMetricFamily("plyd_searches_waiting", "Searches that wait for a slot.", it.searches.waiting)
         yield GaugeMetricFamily("plyd_sessions_limit", "Maximum number of open Play streams.", it.capacity.max_sessions)
         yield GaugeMetricFamily("plyd_sessions", "Open Play streams.", it.sessions)
+        limit = math.inf if it.memory.limit is None else it.memory.limit << 20
+        yield GaugeMetricFamily("plyd_memory_limit_bytes", "Memory for all searches and open games.", limit)
+        yield GaugeMetricFamily("plyd_memory_charged_bytes", "Memory that they hold.", it.memory.used << 20)
         yield GaugeMetricFamily("plyd_batches_running", "Evaluate batches being evaluated.", it.evaluations.running)
         yield GaugeMetricFamily("plyd_batches_waiting", "Evaluate batches that wait.", it.evaluations.waiting)
 

@@ -160,6 +160,28 @@ def test_the_same_nodes_twice_find_the_same(engine):
             assert once.stop_reason in (StopReason.NODES, StopReason.FINISHED, StopReason.NO_SEARCH)
 
 
+def test_a_search_that_is_paused_now_and_then_finds_the_same(engine):
+    limits = Limits(max_nodes=NODES // 10)
+    for searcher, rules in searchers(engine):
+        position = next(p for p in play_out(rules, 4) if rules.to_move(p) is Side.PLAYER_ONE)
+        expected = list(searcher.search(position, limits, Stop()))[-1]
+        stop, reports = Stop(), []
+        stop.pause()  # it pauses as soon as it looks, in its kernel or between two of its steps
+        thread = threading.Thread(
+            target=lambda s=searcher, p=position, t=stop, r=reports: r.extend(s.search(p, limits, t))
+        )
+        thread.start()
+        for _ in range(5):
+            thread.join(0.001)
+            stop.resume()
+            thread.join(0.001)
+            stop.pause()
+        stop.resume()
+        thread.join(SOON)
+        assert_only_the_last_is_final(reports)
+        assert replace(reports[-1], seconds=0.0) == replace(expected, seconds=0.0)
+
+
 def test_a_search_told_to_stop_before_it_begins_ends_with_a_move(engine):
     for searcher, rules in searchers(engine):
         stop = Stop()

@@ -173,8 +173,11 @@ class FakeSearcher:
             raise RuntimeError(f"cannot open {SECRET}")
         yield replace(self._report(position, made, began), stop_reason=reason)
 
+    def touched_megabytes(self) -> int:
+        return 0
+
     def _end_of(self, made: int, limits: Limits, end: float | None, stop: Stop) -> StopReason | None:
-        if stop.is_set() and not self._options["ignores_stop"]:
+        if not self._options["ignores_stop"] and stop.poll():
             return StopReason.STOPPED
         if end is not None and time.monotonic() >= end:
             return StopReason.TIME

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, monotonic_ns, publish, take_number
 from plyd.engines.core.kernel_cache import njit
-from plyd.engines.core.memory import sparse_zeros
+from plyd.engines.core.memory import dense_zeros, sparse_zeros
 
 NONE = 0  # null node; its slot in the arrays is unused
 PROBES = 32  # index slots that are searched for a key (linear probing)
@@ -69,11 +69,11 @@ def graph_for(nodes: int, columns: int) -> Graph:
     """An empty graph."""
     return Graph(
         index=sparse_zeros(1 << (2 * nodes - 1).bit_length(), np.uint64),
-        generation=np.zeros(nodes, np.int32),
+        generation=dense_zeros(nodes, np.int32),
         taken=np.zeros(1, np.int64),
         state=np.array([1, 1, 0]),
-        nodes=np.zeros(nodes, NODE),
-        edges=np.zeros((nodes, columns), EDGE),
+        nodes=dense_zeros(nodes, NODE),
+        edges=dense_zeros(nodes * columns, EDGE).reshape(nodes, columns),
     )
 
 

@@ -29,6 +29,7 @@ from plyd.engines.connect4.solver.alpha_beta import SolverTable, table_for
 from plyd.engines.connect4.solver.solver import Solver
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import Option, OptionValue, memory_option, threads_option
 from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Line, Report, StopReason
@@ -84,6 +85,10 @@ class GraphSearcher:
             yield over
         else:
             yield from run(partial(GraphRun, self, position, limits, stop))
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return touched_megabytes((*(self._graph or ()), *(self._table or ())))
 
     def graph_at(
         self, position: Position, board: NDArray[np.uint16], wanted: int, deadline_ns: int

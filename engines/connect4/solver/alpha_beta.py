@@ -17,6 +17,7 @@ from plyd.engines.connect4.board import DRAW, OPEN, WIN, glance, has_four, key_o
 from plyd.engines.connect4.graph.kernel import LONGEST
 from plyd.engines.core.intrinsics import is_raised, lowest_bit_index, monotonic_ns
 from plyd.engines.core.kernel_cache import njit
+from plyd.engines.core.memory import dense_zeros
 from plyd.engines.core.simd import Lanes, count_all, lane_of, load, only_lane, store, used_lanes
 
 TOP = 300
@@ -65,7 +66,7 @@ def stack_for() -> Stack:
 
 def table_for(entries: int) -> SolverTable:
     """An empty table; entries is a power of two."""
-    return SolverTable(np.zeros(entries, np.uint64), np.zeros(entries, np.int32))
+    return SolverTable(dense_zeros(entries, np.uint64), dense_zeros(entries, np.int32))
 
 
 def ask(stack: Stack, board: NDArray[np.uint16], alpha: int) -> None:

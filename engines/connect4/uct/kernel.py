@@ -18,6 +18,7 @@ from plyd.engines.connect4.graph.kernel import DONE, LONGEST, OUT_OF_TIME, POLL,
 from plyd.engines.connect4.playout import DRAW, LOSS, WIN, blind_playout, next_random
 from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, nth_bit_index
 from plyd.engines.core.kernel_cache import njit
+from plyd.engines.core.memory import dense_zeros
 from plyd.engines.core.simd import load, only_lane, used_lanes
 
 ROOT = 0
@@ -38,9 +39,9 @@ def tree_for(nodes: int, columns: int, seed: int) -> UctTree:
     """A tree with only a root."""
     return UctTree(
         np.ones(1, np.int64),
-        np.zeros((nodes, columns), np.int32),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int64),
+        dense_zeros(nodes * columns, np.int32).reshape(nodes, columns),
+        dense_zeros(nodes, np.int32),
+        dense_zeros(nodes, np.int64),
         np.array([seed], np.uint64),
         np.zeros(1, np.int64),
     )

@@ -32,6 +32,10 @@ class UctSearcher:
         else:
             yield from run(partial(UctRun, self._options, self._megabytes, position, limits, stop))
 
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return 0
+
 
 class UctRun(SearchRun):
     """One search: rounds of simulations in one tree."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import NEVER
+from plyd.engines.core.memory import dense_zeros
 from plyd.engines.gomoku.board.board import MARGIN, NOBODY, ROWS, STRIDE, WALL, X, count_anew, empty_board
 from plyd.engines.gomoku.board.vcf import FAIL as NOTHING_FOUND
 from plyd.engines.gomoku.board.vcf import PLIES, continue_vcf, vcf_for
@@ -81,14 +82,19 @@ class SearchTree:
             SearchThread(PositionWorkspace(empty_board(size, rule), vcf_for(), vct_for()), leaf_batch_for(size, BATCH))
             for _ in range(threads)
         ]
-        self.nodes: Any = np.zeros(most_nodes, NODE)  # address space; the system commits memory as nodes are used
-        self._spare: Any = np.zeros(most_nodes, NODE)  # where a full tree is copied to
+        self.nodes: Any = dense_zeros(most_nodes, NODE)  # address space; the system commits memory as nodes are used
+        self._spare: Any = dense_zeros(most_nodes, NODE)  # where a full tree is copied to
         self.state = np.zeros(4, np.int64)
         self.cells: Cells = np.zeros((size, size), np.uint8)
         self.mover = X
         self._lock = threading.Lock()
         self.is_sought = False  # whether a forced win was searched for at the root
         plant(self.nodes, self.state)
+
+    @property
+    def arrays(self) -> tuple[Any, Any]:
+        """The arrays of nodes: the tree, and what it was before it was last shrunk."""
+        return self.nodes, self._spare
 
     def begin(self, cells: Cells, mover: int) -> None:
         """Make a position the root, and keep its subtree if it is in the tree."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
@@ -48,6 +49,10 @@ class MctsSearcher:
             yield over
         else:
             yield from run(partial(MctsRun, self, position, limits, stop))
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return touched_megabytes(self._tree.arrays if self._tree else ())
 
     def warm_up(self) -> None:
         """Run every kernel once."""
@@ -126,7 +131,7 @@ class MctsRun(SearchRun):
         """Simulate until `end` or another reason to stop, with smaller batches near the end."""
         tree, most = self._tree, self.max_nodes
         is_first = thread == 0  # each round makes at least one simulation
-        while not self.stop.is_set() and tree.root["status"] == OPEN:
+        while not self.stop.poll() and tree.root["status"] == OPEN:
             began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["virtual_loss"])
             want = min((self.deadline_ns - began) // (2 * self._leaf_ns), BATCH, 1 + visits // (2 * BATCH))
             if visits >= most or not (is_first or (want > 0 and began < end)):

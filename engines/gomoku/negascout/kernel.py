@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import is_raised, monotonic_ns, pointer_to
 from plyd.engines.core.kernel_cache import njit
+from plyd.engines.core.memory import dense_zeros
 from plyd.engines.gomoku.board.board import (
     FREE,
     HASH,
@@ -123,7 +124,7 @@ def workspace_for() -> NegaScoutWorkspace:
 
 def table_for(entries: int) -> NDArray[Any]:
     """An empty transposition table; `entries` is a power of two."""
-    return np.zeros(entries, ENTRY)
+    return dense_zeros(entries, ENTRY)
 
 
 @njit(inline="always")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
@@ -100,6 +101,10 @@ class NegaScoutSearcher:
             yield over
         else:
             yield from run(partial(NegaScoutRun, self, position, limits, stop))
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return touched_megabytes([self._reserved])
 
     def spare_board(self, position: Position) -> Board:
         """The position on a board that no thread uses."""
@@ -225,7 +230,7 @@ class NegaScoutRun(SearchRun):
         if self._threads == 1:
             return
         if not self._jobs and CORES.spare() > 0:
-            self._help = Stop()
+            self._help = self.stop.follower()
             for i, worker in enumerate(self._owner.workers[1 : self._threads][: CORES.spare()]):
                 worker.prepare(self._position, forget=False)
                 self._jobs.append(helper_threads().submit(self._deepen, worker, self._depth + i % 2, self._help))
@@ -234,7 +239,7 @@ class NegaScoutRun(SearchRun):
 
     def _deepen(self, worker: Worker, depth: int, stop: Stop) -> None:
         """A helper's work: fill the shared transposition table (lazy SMP)."""
-        while depth <= DEEPEST and not stop.is_set():
+        while depth <= DEEPEST and not stop.poll():
             begin_search(worker.space, depth, -SURE, SURE)
             if self._run(worker, NEVER, self.deadline_ns, stop) != FINISHED:
                 return

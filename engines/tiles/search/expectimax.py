@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, pointer_to
 from plyd.engines.core.kernel_cache import njit
+from plyd.engines.core.memory import dense_zeros
 from plyd.engines.tiles.bitboard import (
     ONE,
     Rows,
@@ -117,8 +118,8 @@ def memory_for(shape: Shape, entries: int) -> ExpectimaxMemory:
     assert entries & (entries - 1) == 0
     words = shape.masks.shape[1]
     return ExpectimaxMemory(
-        np.zeros(entries, np.uint64),
-        np.zeros(entries, np.float64),
+        dense_zeros(entries, np.uint64),
+        dense_zeros(entries, np.float64),
         np.zeros((2 * MAX_DEPTH, words), np.uint64),
         np.zeros((4, MAX_DEPTH)),
         np.zeros((4, MAX_DEPTH), np.int64),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.errors import BadOption
 from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import Option, OptionValue, memory_option
 from plyd.engines.core.search import Limits, Line, Report, StopReason, upper
 from plyd.engines.core.search_run import DepthRun, run
@@ -89,6 +90,10 @@ class TileSearcher:
             yield GAME_OVER
         else:
             yield from run(partial(TileRun, self, position, limits, stop))
+
+    def touched_megabytes(self) -> int:
+        """Memory that it keeps between searches."""
+        return touched_megabytes((self._reserved.keys, self._reserved.values) if self._reserved else ())
 
     def memory_for(self, limits: Limits, seconds: float | None) -> ExpectimaxMemory:
         """Memory with a table large enough for a search within these limits, at most the granted memory.

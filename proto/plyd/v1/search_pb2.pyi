@@ -342,6 +342,7 @@ class Report(_message.Message):
     ELAPSED_US_FIELD_NUMBER: _builtins.int
     WAITED_US_FIELD_NUMBER: _builtins.int
     STOP_REASON_FIELD_NUMBER: _builtins.int
+    MEMORY_LOST_FIELD_NUMBER: _builtins.int
     final: _builtins.bool
     """True for the last report of a search, and only for it."""
     move: _builtins.str
@@ -353,11 +354,17 @@ class Report(_message.Message):
     depth: _builtins.int
     """Depth completed so far, in plies as in Limits.depth. 0 where depth means nothing."""
     elapsed_us: _builtins.int
-    """Time spent searching, in microseconds, the wait for a slot not included."""
+    """Time spent searching, in microseconds, the wait for a slot not included; time in which the search was paused for
+    another caller's counts.
+    """
     waited_us: _builtins.int
     """Time spent waiting for a search slot, in microseconds."""
     stop_reason: Global___StopReason.ValueType
     """Why the search ended. Set in the final report only."""
+    memory_lost: _builtins.bool
+    """True if the game's memory was given to another search since the last search of this game, so that this one began
+    without it. In all reports of such a search. Default false.
+    """
     @_builtins.property
     def score(self) -> Global___Score:
         """Worth of the position. Always set."""
@@ -380,10 +387,11 @@ class Report(_message.Message):
         elapsed_us: _builtins.int = ...,
         waited_us: _builtins.int = ...,
         stop_reason: Global___StopReason.ValueType = ...,
+        memory_lost: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "move", b"move", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "lines", b"lines", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "lines", b"lines", "memory_lost", b"memory_lost", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__move: _TypeAlias = _typing.Literal["move"]  # noqa: Y015
     _WhichOneofArgType__move: _TypeAlias = _typing.Literal["_move", b"_move"]  # noqa: Y015

@@ -1,9 +1,11 @@
 """What engines share: options, limits, the stop flag, the clock, errors, the registry, the cache of kernels."""
 
+import mmap
 import re
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from plyd.engines import registry
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import BadOption, EngineError, UnknownGame, quoted
 from plyd.engines.core.intrinsics import NEVER, Stop, is_raised, monotonic_ns
-from plyd.engines.core.memory import sparse_zeros
+from plyd.engines.core.memory import dense_zeros, sparse_zeros, touched_megabytes
 from plyd.engines.core.options import Option, granted_megabytes, memory_option, read_options
 from plyd.engines.core.search import Report, Score, StopReason, Unreachable
 from tests.patience import SOON
@@ -267,3 +269,30 @@ def test_each_game_loads_an_engine_of_that_game(game):
     engine = registry.load(game)
     assert isinstance(engine, Engine)
     assert engine.card.game == game
+
+
+# --- Memory -----------------------------------------------------------------------------------------------------------
+
+
+def resident_megabytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE >> 20
+
+
+@pytest.mark.parametrize("zeros", [dense_zeros, sparse_zeros])
+def test_memory_is_what_was_touched_and_all_of_it_goes_back_to_the_system(zeros):
+    before = resident_megabytes()
+    arrays = [zeros(1 << 20, np.uint64) for _ in range(16)]  # 8 MB each
+    assert touched_megabytes(arrays) == 0
+    for array in arrays:
+        array[: 1 << 19] = 1
+    assert 64 <= touched_megabytes(arrays) <= 128
+    assert resident_megabytes() - before >= 48
+    del array, arrays
+    assert resident_megabytes() - before <= 16
+
+
+def test_memory_is_counted_in_megabytes_rounded_up():
+    array = sparse_zeros(1 << 20, np.uint8)
+    assert touched_megabytes([array, array[:0]]) == 0
+    array[5000] = 1
+    assert touched_megabytes([array]) == 1

@@ -1,5 +1,7 @@
 """The one search loop: why it stops, when it reports, what it holds meanwhile."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
 
 from plyd.engines.core import search_run
@@ -8,6 +10,7 @@ from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits, Proven, Report, Result, Score, StopReason, Unreachable
 from plyd.engines.core.search_run import DepthRun, SearchRun, game_over, run
+from tests.patience import SOON
 
 
 class Counting(SearchRun):
@@ -157,3 +160,55 @@ def test_a_finished_game_has_one_report_without_a_move():
     assert (lost.final, lost.move, lost.lines, lost.stop_reason) == (True, None, (), StopReason.NO_SEARCH)
     assert lost.score == Score(Side.PLAYER_ONE, Proven(Result.LOSS, 0), exact=True)
     assert game_over(Outcome.DRAW, Side.PLAYER_TWO).score.value == Proven(Result.DRAW, 0)
+
+
+# --- Pausing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_paused_search_makes_no_step_leaves_its_core_to_others_and_goes_on_where_it_was(monkeypatch):
+    cores = Cores(2)
+    monkeypatch.setattr(search_run, "CORES", cores)
+    search = Counting(Limits(max_nodes=5))
+    reports = run(lambda: search)
+    assert next(reports).nodes == 1
+    search.stop.pause()
+    with ThreadPoolExecutor(1) as thread:
+        rest = thread.submit(list, reports)
+        assert not wait([rest], timeout=0.02).done
+        assert (search.steps, cores.spare()) == (2, 2)  # paused after the step that it was in
+        search.stop.resume()
+        assert [report.nodes for report in rest.result(SOON)] == [2, 3, 4, 5]
+    assert cores.spare() == 2
+
+
+def test_a_paused_search_can_be_stopped():
+    search = Counting()
+    search.stop.pause()
+    search.steps = 1
+    search.stop.set()
+    search.stop.pause()  # too late
+    assert last_of(search).stop_reason is StopReason.STOPPED
+
+
+def test_a_pause_and_a_stop_say_which_they_are():
+    stop = Stop()
+    stop.pause()
+    assert (stop.is_paused(), stop.is_set()) == (True, False)
+    stop.resume()
+    assert (stop.is_paused(), stop.is_set(), stop.poll()) == (False, False, False)
+    stop.set()
+    stop.resume()
+    assert (stop.is_paused(), stop.is_set(), stop.poll()) == (False, True, True)
+
+
+def test_helpers_pause_with_their_search_and_stop_on_their_own():
+    stop = Stop()
+    first = stop.follower()
+    first.set()
+    stop.pause()
+    second = stop.follower()
+    assert (first.is_set(), second.is_paused()) == (True, True)
+    stop.resume()
+    assert (first.is_set(), second.is_paused(), second.is_set()) == (True, False, False)
+    stop.set()
+    assert not second.is_set()

@@ -6,7 +6,8 @@ import pytest
 
 from plyd.engines.core.errors import Overloaded
 from plyd.servers.access import quotas
-from plyd.servers.access.quotas import Client, MemoryGrant, MemoryPool, Quotas
+from plyd.servers.access.memory import MemoryGrant, MemoryPool
+from plyd.servers.access.quotas import Client, Quotas
 
 
 @pytest.fixture

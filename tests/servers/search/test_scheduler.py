@@ -8,7 +8,8 @@ import pytest
 
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.engines.core.intrinsics import Stop
-from plyd.servers.search.scheduler import Priority, Scheduler
+from plyd.servers.search.job import Priority
+from plyd.servers.search.scheduler import Scheduler
 from tests.patience import LONG, SOON
 
 
@@ -338,8 +339,8 @@ async def test_a_more_urgent_newcomer_goes_before_another_that_still_starts_in_t
     began = []
     first = await running(scheduler, max_wait_seconds=100)
     scheduler._mean_seconds = 300
-    other = await waiting(scheduler, name="other", began=began, max_wait_seconds=150)
-    urgent = await waiting(scheduler, name="urgent", began=began, max_wait_seconds=140)  # done when the other may begin
+    other = await waiting(scheduler, name="other", began=began, max_wait_seconds=190)
+    urgent = await waiting(scheduler, name="urgent", began=began, max_wait_seconds=140)  # the other may begin then
     assert [await work.end() for work in (first, urgent, other)] == ["job done", "urgent done", "other done"]
     assert began == ["urgent", "other"]
 
