@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.access.auth import Authenticator
 from plyd.servers.access.quotas import MemoryPool
+from plyd.servers.search.known_reports import BoundedTable, KnownReports
 from plyd.servers.search.scheduler import Scheduler
 from plyd.servers.telemetry.log import RequestLog
 from plyd.servers.telemetry.observer import Observer
@@ -33,6 +34,13 @@ class Capacity:
     max_message_bytes: int = 4 << 20
 
 
+class KnownAnswer(NamedTuple):
+    """The encoded response to a known question, and its game."""
+
+    response: bytes
+    game: str
+
+
 class Runtime:
     """Shared by the services of one daemon."""
 
@@ -51,6 +59,8 @@ class Runtime:
         self.request_log = RequestLog()
         self.searches = Scheduler("search", capacity.slots, capacity.queue_size)
         self.evaluations = Scheduler("evaluate", capacity.slots, MAX_WAITING_BATCHES)  # never behind a long search
+        self.known_reports = KnownReports()
+        self.known_answers: BoundedTable[bytes, KnownAnswer] = BoundedTable()  # by the bytes of a SearchRequest
         self.addresses: list[str] = []  # where it listens, as clients write it
         self.draining = asyncio.Event()
         self.calls = 0  # running now

@@ -13,6 +13,8 @@ from google.protobuf.message import DecodeError
 from plyd.engines.core.errors import BadMessage
 from plyd.servers.rpc.context import begin_call
 
+RAW_METHODS = ("/plyd.v1.EngineService/Search",)  # get bytes, and decode them only if they must
+
 
 class UndecodableMessage:
     """Takes the place of a message that could not be decoded."""
@@ -33,9 +35,9 @@ class MessageDecoder(grpc.GenericRpcHandler):
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
         """Serve these methods."""
         for name, handler in handlers.items():
-            self._handlers[f"/{service}/{name}"] = handler._replace(
-                request_deserializer=lenient(handler.request_deserializer), response_serializer=encode
-            )
+            path = f"/{service}/{name}"
+            decode = None if path in RAW_METHODS else lenient(handler.request_deserializer)
+            self._handlers[path] = handler._replace(request_deserializer=decode, response_serializer=encode)
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:
         """The handler of a call, None if the method is not ours. Begins the call's context."""

@@ -31,7 +31,7 @@ OPTION_TYPES = {
 }
 
 
-def report_message(report: Report, waited_seconds: float) -> search_pb2.Report:
+def report_message(report: Report, waited_seconds: float, is_known: bool = False) -> search_pb2.Report:
     """The message of a report."""
     return search_pb2.Report(
         final=report.final,
@@ -43,6 +43,7 @@ def report_message(report: Report, waited_seconds: float) -> search_pb2.Report:
         elapsed_us=round(report.seconds * 1e6),
         waited_us=round(waited_seconds * 1e6),
         stop_reason=STOP_REASONS[report.stop_reason] if report.stop_reason else search_pb2.STOP_REASON_UNSPECIFIED,
+        known=is_known,
     )
 
 

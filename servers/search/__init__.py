@@ -1,6 +1,7 @@
 """Searches, in the order a request meets them.
 
 game_record   the game that a request describes: start, moves, current position
+known_reports proven reports of earlier searches, which need no second search
 session       a game and the searcher that follows it; runs its searches
 scheduler     slots, and the queue of those that wait for one
 admission     whether a search is likely to get a slot in time; if not, it is refused at once

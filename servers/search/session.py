@@ -12,6 +12,7 @@ from plyd.engines.core.time_control import Budget
 from plyd.servers.access.quotas import Client, MemoryGrant
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import GameRecord
+from plyd.servers.search.known_reports import Question, question_of
 from plyd.servers.search.scheduler import Priority
 
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
@@ -19,10 +20,11 @@ NEVER_STOPPED = Stop()
 
 
 class TimedReport(NamedTuple):
-    """A report and the time its search waited for a slot."""
+    """A report, the time its search waited for a slot, and whether it was known without a search."""
 
     report: Report
     waited_seconds: float
+    is_known: bool = False
 
 
 class PreparedSearch(NamedTuple):
@@ -54,10 +56,15 @@ class Session:
         """The search's final report."""
         if self._answers_at_once:
             return self._answer_at_once(limits)
+        question = question_of(self.record, self._options, limits)
+        if known := self._recall(question):
+            return known
         stop = Stop()
         search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
         with self._client.searching():
-            return await self._runtime.searches.run(search.job, stop, search.max_wait_seconds)
+            timed = await self._runtime.searches.run(search.job, stop, search.max_wait_seconds)
+        self._remember(question, timed.report)
+        return timed
 
     async def reports(
         self,
@@ -69,6 +76,10 @@ class Session:
         """The search's reports as they arrive. A slow reader may miss some, but never the final one."""
         if self._answers_at_once:
             yield self._answer_at_once(limits)
+            return
+        question = question_of(self.record, self._options, limits)
+        if known := self._recall(question):
+            yield known
             return
         stop = stop or Stop()
         latest = LatestReport()
@@ -84,9 +95,22 @@ class Session:
                         break
                     if timed:
                         yield timed
+                self._remember(question, task.result().report)
                 yield task.result()
             finally:
                 task.cancel()
+
+    def _recall(self, question: Question | None) -> TimedReport | None:
+        """The known answer to a question. The searcher is left as it is: its tree serves the next search."""
+        report = self._runtime.known_reports.get(question) if question else None
+        if report is None:
+            return None
+        self._runtime.observer.metrics.known[self.record.engine.card.game] += 1
+        return TimedReport(report, 0.0, is_known=True)
+
+    def _remember(self, question: Question | None, report: Report) -> None:
+        if question:
+            self._runtime.known_reports.put(question, report)
 
     def _answer_at_once(self, limits: Limits) -> TimedReport:
         """The only report of a searcher that needs no time."""

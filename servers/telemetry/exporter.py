@@ -105,6 +105,7 @@ class DaemonCollector(Collector):
         yield _histogram("plyd_search_seconds", "Time of a search in its slot.", metrics.search_seconds, "game")
         yield _histogram("plyd_queue_wait_seconds", "Time waited for a slot.", metrics.wait_seconds, "game")
         yield _histogram("plyd_overshoot_seconds", "Time searched after the time limit.", metrics.late_seconds, "game")
+        yield _counter("plyd_known_answers", "Questions answered without a search.", "game", metrics.known)
         cancelled = self._runtime.searches.cancelled
         yield _counter("plyd_cancellations", "Searches whose caller left.", "state", cancelled)
 
@@ -118,6 +119,11 @@ class DaemonCollector(Collector):
         yield GaugeMetricFamily("plyd_searches_waiting", "Searches that wait for a slot.", it.searches.waiting)
         yield GaugeMetricFamily("plyd_sessions_limit", "Maximum number of open Play streams.", it.capacity.max_sessions)
         yield GaugeMetricFamily("plyd_sessions", "Open Play streams.", it.sessions)
+        reports, answers = it.known_reports.table, it.known_answers
+        yield GaugeMetricFamily(
+            "plyd_known_entries", "Known answers, as reports and bytes.", len(reports) + len(answers)
+        )
+        yield GaugeMetricFamily("plyd_known_bytes", "Memory of these, estimated.", reports.bytes + answers.bytes)
         yield GaugeMetricFamily("plyd_batches_running", "Evaluate batches being evaluated.", it.evaluations.running)
         yield GaugeMetricFamily("plyd_batches_waiting", "Evaluate batches that wait.", it.evaluations.waiting)
 

@@ -342,6 +342,7 @@ class Report(_message.Message):
     ELAPSED_US_FIELD_NUMBER: _builtins.int
     WAITED_US_FIELD_NUMBER: _builtins.int
     STOP_REASON_FIELD_NUMBER: _builtins.int
+    KNOWN_FIELD_NUMBER: _builtins.int
     final: _builtins.bool
     """True for the last report of a search, and only for it."""
     move: _builtins.str
@@ -358,6 +359,11 @@ class Report(_message.Message):
     """Time spent waiting for a search slot, in microseconds."""
     stop_reason: Global___StopReason.ValueType
     """Why the search ended. Set in the final report only."""
+    known: _builtins.bool
+    """True if the daemon knew the answer: an earlier search of the same question had finished with an exact score or
+    a proven result, so nothing was searched now. nodes and elapsed_us are then those of that search, and waited_us
+    is 0. A search with a limit on nodes or depth is never answered like this. Default false.
+    """
     @_builtins.property
     def score(self) -> Global___Score:
         """Worth of the position. Always set."""
@@ -380,10 +386,11 @@ class Report(_message.Message):
         elapsed_us: _builtins.int = ...,
         waited_us: _builtins.int = ...,
         stop_reason: Global___StopReason.ValueType = ...,
+        known: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "move", b"move", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "lines", b"lines", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "known", b"known", "lines", b"lines", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__move: _TypeAlias = _typing.Literal["move"]  # noqa: Y015
     _WhichOneofArgType__move: _TypeAlias = _typing.Literal["_move", b"_move"]  # noqa: Y015

@@ -322,7 +322,7 @@ def test_a_caller_whose_deadline_passes_frees_its_slot(sticks):
     ],
 )
 def test_every_kind_of_score_reaches_the_caller(sticks, kind, score):
-    expected = search_pb2.Score(point_of_view=2, exact=True, **score)
+    expected = search_pb2.Score(point_of_view=2, exact="proven" in score, **score)
     report = search(sticks, options={"score": kind, "reports": "2"})
     assert report.score == expected
     assert report.lines[0].score == expected
