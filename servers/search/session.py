@@ -1,6 +1,7 @@
 """A session: one game of one client, the searcher that follows it, and the searches it runs."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import NamedTuple
@@ -50,7 +51,10 @@ class Session:
     def close(self) -> None:
         """End the session and give its memory back."""
         self._memory.release()
-        self._searcher = None
+        trash, self._searcher = [self._searcher], None
+        with contextlib.suppress(RuntimeError):  # no event loop runs here, so this is a thread already
+            if not self._answers_at_once:
+                asyncio.get_running_loop().run_in_executor(None, trash.clear)  # unmapping a tree takes milliseconds
 
     async def final(self, limits: Limits, deadline_seconds: float | None) -> TimedReport:
         """The search's final report."""
