@@ -12,7 +12,7 @@ from plyd.servers.rpc.context import current_call
 from plyd.servers.rpc.decoding import lenient, require_message
 from plyd.servers.rpc.evaluate_stream import EvaluateStream
 from plyd.servers.rpc.limits import read_limits
-from plyd.servers.rpc.messages import engine_message, report_message
+from plyd.servers.rpc.messages import engine_message, report_message, write_report
 from plyd.servers.rpc.play_stream import PlayStream
 from plyd.servers.runtime import KnownAnswer, Runtime
 from plyd.servers.search.game_record import find_engine, read_game
@@ -56,7 +56,7 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         )
 
     @rpc_method
-    async def Search(self, data: bytes, context: Any) -> Any:
+    async def Search(self, data: bytes, context: Any) -> bytes:
         """One search, one answer. A question whose bytes are known is not even decoded."""
         if answer := self.runtime.known_answers.get(data):
             self.runtime.observer.metrics.known[answer.game] += 1
@@ -66,17 +66,18 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         with closing(session):
             timed = await session.final(limits, context.time_remaining())
         _note_search(timed)
-        response = engine_pb2.SearchResponse(report=report_message(*timed))
+        response = engine_pb2.SearchResponse()
+        write_report(response.report, *timed)
+        encoded = response.SerializeToString()
         if is_proven(timed.report) and not is_counted(limits):
             self._remember(data, response, session.record.engine.card.game)
-        return response
+        return encoded
 
     def _remember(self, data: bytes, response: engine_pb2.SearchResponse, game: str) -> None:
-        """Keep the response to these bytes, as it is when no search is needed."""
-        known = engine_pb2.SearchResponse(report=response.report)
-        known.report.known, known.report.waited_us = True, 0
-        encoded = known.SerializeToString()
-        self.runtime.known_answers.put(data, KnownAnswer(encoded, game), len(data) + len(encoded))
+        """Keep the response to these bytes, changed to what it says when no search is needed."""
+        response.report.known, response.report.waited_us = True, 0
+        known = KnownAnswer(response.SerializeToString(), game)
+        self.runtime.known_answers.put(data, known, len(data) + len(known.response))
 
     @rpc_method
     async def Analyze(self, request: engine_pb2.AnalyzeRequest, context: Any) -> None:  # type: ignore[override]
