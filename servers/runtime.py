@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.access.auth import Authenticator
 from plyd.servers.access.memory import MemoryPool
+from plyd.servers.search.known_reports import BoundedTable, KnownReports
 from plyd.servers.search.rules_pool import RulesPool
 from plyd.servers.search.scheduler import Scheduler
 from plyd.servers.telemetry.log import RequestLog
@@ -48,6 +49,13 @@ class Capacity:
         return max(self.max_message_bytes, 2 * self.max_batch_bytes)
 
 
+class KnownAnswer(NamedTuple):
+    """The encoded response to a known question, and its game."""
+
+    response: bytes
+    game: str
+
+
 class Runtime:
     """Shared by the services of one daemon."""
 
@@ -69,6 +77,8 @@ class Runtime:
             "evaluate", capacity.slots, MAX_WAITING_BATCHES, can_pause=False
         )
         self.rules = RulesPool(MAX_WAITING_RULES + capacity.max_sessions)
+        self.known_reports = KnownReports()
+        self.known_answers: BoundedTable[bytes, KnownAnswer] = BoundedTable()  # by the bytes of a SearchRequest
         self.addresses: list[str] = []  # where it listens, as clients write it
         self.draining = asyncio.Event()
         self.accepted = 0  # calls that have not ended, including those whose message has not arrived

@@ -16,6 +16,7 @@ class StressGroup(LazyGroup):
         "rate": "plyd.clients.stress.rate:rate",
         "soak": "plyd.clients.stress.soak:soak",
         "overload": "plyd.clients.stress.overload:overload",
+        "lateness": "plyd.clients.stress.lateness:lateness",
         "kill": "plyd.clients.stress.kill:kill",
     }
 
@@ -33,6 +34,7 @@ def stress(context: click.Context) -> None:
     plyd stress rate
     plyd stress soak --minutes 60
     plyd stress overload --factor 4
+    plyd stress lateness
     plyd stress kill --minutes 10 --every 20
     """
     stop_on_sigterm(context)

@@ -9,6 +9,7 @@ from plyd.engines.core.errors import BadOption, quoted
 OptionValue = int | float | bool | str
 MAX_TEXT = 64  # maximum length of a value
 MEMORY = "memory"  # name of the option for a searcher's memory in megabytes
+THREADS = "threads"  # name of the option for the threads of a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def memory_option(default: int, minimum: int, maximum: int) -> Option:
 def threads_option() -> Option:
     """The option for the threads of a search."""
     return Option(
-        "threads",
+        THREADS,
         "Maximum threads of a search. 0: all cores that no other search needs, or one thread if there is a node limit, "
         "so that the result is reproducible.",
         default=0,

@@ -86,13 +86,14 @@ class MemoryGrant:
             has_lost, self._has_lost = self._has_lost, False
             return has_lost
 
-    def release(self) -> None:
-        """Give all of it back, for good: nothing can be taken afterwards."""
+    def release(self) -> Searcher | None:
+        """Give all of it back, for good: nothing can be taken afterwards. Returns the searcher, to be freed."""
         with _lock:
             self._is_closed = True
             self._set_idle(False)
             self._charge(0)
-            self.searcher = None
+            searcher, self.searcher = self.searcher, None
+            return searcher
 
     def _offer(self, wanted: int, least: int) -> int:
         """Megabytes for a new searcher."""

@@ -23,6 +23,8 @@ from plyd.servers.runtime import Runtime
 UNREAD = object()  # takes the place of a message that was not read yet
 BATCH_METHODS = ("Evaluate",)  # their messages may be larger than others
 
+RAW_METHODS = ("/plyd.v1.EngineService/Search",)  # get bytes, and decode them only if they must
+
 
 class UndecodableMessage:
     """Takes the place of a message that could not be decoded."""
@@ -52,11 +54,11 @@ class MessageDecoder(grpc.GenericRpcHandler):
         """Serve these methods."""
         capacity = self._runtime.capacity
         for name, handler in handlers.items():
+            path = f"/{service}/{name}"
             most_bytes = capacity.most_bytes if name in BATCH_METHODS else capacity.max_message_bytes
-            usual = handler._replace(
-                request_deserializer=lenient(handler.request_deserializer, most_bytes), response_serializer=encode
-            )
-            self._methods[f"/{service}/{name}"] = MethodHandlers(usual, unread_handler(usual))
+            decode = None if path in RAW_METHODS else lenient(handler.request_deserializer, most_bytes)
+            usual = handler._replace(request_deserializer=decode, response_serializer=encode)
+            self._methods[path] = MethodHandlers(usual, unread_handler(usual))
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:
         """The handler of a call, None if the method is not ours. Begins the call's context."""

@@ -31,47 +31,66 @@ OPTION_TYPES = {
 }
 
 
-def report_message(report: Report, waited_seconds: float, memory_lost: bool = False) -> search_pb2.Report:
+def report_message(
+    report: Report, waited_seconds: float, memory_lost: bool = False, is_known: bool = False
+) -> search_pb2.Report:
     """The message of a report."""
-    return search_pb2.Report(
-        final=report.final,
-        move=report.move,
-        score=score_message(report.score),
-        lines=map(line_message, report.lines),
-        nodes=report.nodes,
-        depth=report.depth,
-        elapsed_us=round(report.seconds * 1e6),
-        waited_us=round(waited_seconds * 1e6),
-        stop_reason=STOP_REASONS[report.stop_reason] if report.stop_reason else search_pb2.STOP_REASON_UNSPECIFIED,
-        memory_lost=memory_lost,
-    )
+    message = search_pb2.Report()
+    write_report(message, report, waited_seconds, memory_lost, is_known)
+    return message
 
 
-def score_message(score: Score) -> search_pb2.Score:
-    """The message of a score."""
-    message = search_pb2.Score(point_of_view=SIDES[score.point_of_view], exact=score.exact)
+def write_report(
+    message: search_pb2.Report,
+    report: Report,
+    waited_seconds: float,
+    memory_lost: bool = False,
+    is_known: bool = False,
+) -> None:
+    """Fill in the message of a report. Messages within messages are written in place: copying them takes longer."""
+    message.final = report.final
+    if report.move is not None:
+        message.move = report.move
+    _write_score(message.score, report.score)
+    for line in report.lines:
+        _write_line(message.lines.add(), line)
+    message.nodes = report.nodes
+    message.depth = report.depth
+    message.elapsed_us = round(report.seconds * 1e6)
+    message.waited_us = round(waited_seconds * 1e6)
+    if report.stop_reason:
+        message.stop_reason = STOP_REASONS[report.stop_reason]
+    message.memory_lost = memory_lost
+    message.known = is_known
+
+
+def _write_score(message: search_pb2.Score, score: Score) -> None:
+    message.point_of_view = SIDES[score.point_of_view]
+    message.exact = score.exact
     match score.value:
         case ExpectedPoints(points):
             message.expected_points = points
         case WinProbability(probability):
             message.win_probability = probability
         case Proven(result, plies):
-            message.proven.CopyFrom(search_pb2.ProvenResult(result=RESULTS[result], plies=plies))
+            message.proven.result = RESULTS[result]
+            if plies is not None:
+                message.proven.plies = plies
         case _:
             message.unreachable.SetInParent()
-    return message
 
 
-def line_message(line: Line) -> search_pb2.Line:
-    """The message of a line of play."""
-    return search_pb2.Line(
-        moves=line.moves,
-        score=score_message(line.score),
-        visits=line.visits,
-        depth=line.depth,
-        probability=line.probability,
-        prior=line.prior,
-    )
+def _write_line(message: search_pb2.Line, line: Line) -> None:
+    message.moves.extend(line.moves)
+    _write_score(message.score, line.score)
+    if line.visits is not None:
+        message.visits = line.visits
+    if line.depth is not None:
+        message.depth = line.depth
+    if line.probability is not None:
+        message.probability = line.probability
+    if line.prior is not None:
+        message.prior = line.prior
 
 
 def state_message(record: GameRecord) -> position_pb2.State:

@@ -2,6 +2,7 @@
 
 game_record   the game that a request describes: start, moves, current position
 rules_pool    threads for questions about rules that would hold the event loop up
+known_reports proven reports of earlier searches, which need no second search
 session       a game and the searcher that follows it; runs its searches
 scheduler     slots, and the queue of those that wait for one
 job           one search on its way through the scheduler

@@ -1,6 +1,7 @@
 """A session: one game of one client, the searcher that follows it, and the searches it runs."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import NamedTuple
@@ -14,17 +15,21 @@ from plyd.servers.access.quotas import Client
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import GameRecord
 from plyd.servers.search.job import Priority
+from plyd.servers.search.known_reports import Question, question_of
 
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
 NEVER_STOPPED = Stop()
 
 
 class TimedReport(NamedTuple):
-    """A report, the time its search waited for a slot, and whether the game lost its memory before the search."""
+    """A report, the time its search waited for a slot, whether the game lost its memory before the search, and whether
+    the report was known without a search.
+    """
 
     report: Report
     waited_seconds: float
     memory_lost: bool = False
+    is_known: bool = False
 
 
 class PreparedSearch(NamedTuple):
@@ -57,16 +62,24 @@ class Session:
 
     def close(self) -> None:
         """End the session and give its memory back."""
-        self._memory.release()
+        trash = [self._memory.release()]
+        with contextlib.suppress(RuntimeError):  # no event loop runs here, so this is a thread already
+            if not self._answers_at_once:
+                asyncio.get_running_loop().run_in_executor(None, trash.clear)  # unmapping a tree takes milliseconds
 
     async def final(self, limits: Limits, deadline_seconds: float | None) -> TimedReport:
         """The search's final report."""
         if self._answers_at_once:
             return self._answer_at_once(limits)
+        question = question_of(self.record, self._options, limits)
+        if known := self._recall(question):
+            return known
         stop = Stop()
         search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
         with self._client.searching():
-            return await self._run(search, stop, Priority.NORMAL)
+            timed = await self._run(search, stop, Priority.NORMAL)
+        self._remember(question, timed.report)
+        return timed
 
     async def reports(
         self,
@@ -78,6 +91,10 @@ class Session:
         """The search's reports as they arrive. A slow reader may miss some, but never the final one."""
         if self._answers_at_once:
             yield self._answer_at_once(limits)
+            return
+        question = question_of(self.record, self._options, limits)
+        if known := self._recall(question):
+            yield known
             return
         stop = stop or Stop()
         latest = LatestReport()
@@ -94,6 +111,7 @@ class Session:
                         break
                     if timed:
                         yield timed
+                self._remember(question, task.result().report)
                 yield task.result()
             finally:
                 task.cancel()
@@ -101,6 +119,18 @@ class Session:
     async def _run(self, search: PreparedSearch, stop: Stop, priority: Priority) -> TimedReport:
         """The final report of a search, once it has had its slot."""
         return await self._runtime.searches.run(search.job, stop, search.max_wait_seconds, priority, client=self._party)
+
+    def _recall(self, question: Question | None) -> TimedReport | None:
+        """The known answer to a question. The searcher is left as it is: its tree serves the next search."""
+        report = self._runtime.known_reports.get(question) if question else None
+        if report is None:
+            return None
+        self._runtime.observer.metrics.known[self.record.engine.card.game] += 1
+        return TimedReport(report, 0.0, is_known=True)
+
+    def _remember(self, question: Question | None, report: Report) -> None:
+        if question:
+            self._runtime.known_reports.put(question, report)
 
     def _answer_at_once(self, limits: Limits) -> TimedReport:
         """The only report of a searcher that needs no time."""

@@ -114,6 +114,7 @@ class DaemonCollector(Collector):
         yield _histogram("plyd_search_seconds", "Time of a search in its slot.", metrics.search_seconds, "game")
         yield _histogram("plyd_queue_wait_seconds", "Time waited for a slot.", metrics.wait_seconds, "game")
         yield _histogram("plyd_overshoot_seconds", "Time searched after the time limit.", metrics.late_seconds, "game")
+        yield _counter("plyd_known_answers", "Questions answered without a search.", "game", metrics.known)
         cancelled = self._runtime.searches.cancelled
         yield _counter("plyd_cancellations", "Searches whose caller left.", "state", cancelled)
         yield CounterMetricFamily("plyd_pauses", "Slots given up to another caller.", self._runtime.searches.pauses)
@@ -133,6 +134,11 @@ class DaemonCollector(Collector):
         limit = math.inf if it.memory.limit is None else it.memory.limit << 20
         yield GaugeMetricFamily("plyd_memory_limit_bytes", "Memory for all searches and open games.", limit)
         yield GaugeMetricFamily("plyd_memory_charged_bytes", "Memory that they hold.", it.memory.used << 20)
+        reports, answers = it.known_reports.table, it.known_answers
+        yield GaugeMetricFamily(
+            "plyd_known_entries", "Known answers, as reports and bytes.", len(reports) + len(answers)
+        )
+        yield GaugeMetricFamily("plyd_known_bytes", "Memory of these, estimated.", reports.bytes + answers.bytes)
         yield GaugeMetricFamily("plyd_batches_running", "Evaluate batches being evaluated.", it.evaluations.running)
         yield GaugeMetricFamily("plyd_batches_waiting", "Evaluate batches that wait.", it.evaluations.waiting)
 

@@ -18,7 +18,8 @@ MAX_BUFFERED = 256  # calls that are not logged yet
 BUFFER_SECONDS = 0.05
 encode = json.JSONEncoder(default=str).encode
 quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
-ENCODERS: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: repr}  # of the fields of calls
+BOOLEANS = {False: "false", True: "true"}
+ENCODERS: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: repr, bool: BOOLEANS.__getitem__}
 
 
 def set_up(level: str, form: str, *, quiet_requests: bool = False) -> None:

@@ -49,6 +49,7 @@ class Metrics:
         self.sheds = Counter(dict.fromkeys(((reason, "") for reason in SHED_REASONS), 0))  # by reason and client
         self.searches: Counter[tuple[str, str]] = Counter()  # by game and stop reason
         self.nodes: Counter[str] = Counter()  # by game
+        self.known: Counter[str] = Counter()  # questions answered without a search, by game; event loop only
         self.search_seconds = Histograms(SECONDS)  # these three by game
         self.wait_seconds = Histograms(SECONDS)
         self.late_seconds = Histograms(LATE_SECONDS)

@@ -196,7 +196,7 @@ class FakeSearcher:
             time.sleep(min(left, 0.002))
 
     def _report(self, position: Sticks, number: int, began: float) -> Report:
-        score = Score(Side.PLAYER_TWO, SCORES[self._options["score"]], exact=True)
+        score = Score(Side.PLAYER_TWO, SCORES[self._options["score"]], exact=self._options["score"] == "proven")
         move = self._rules.legal_moves(position)[-1].text
         padding = ("x" * self._options["padding"],) if self._options["padding"] else ()
         line = Line((move, *padding), score, visits=number, depth=2, probability=0.25, prior=0.75)

@@ -343,6 +343,7 @@ class Report(_message.Message):
     WAITED_US_FIELD_NUMBER: _builtins.int
     STOP_REASON_FIELD_NUMBER: _builtins.int
     MEMORY_LOST_FIELD_NUMBER: _builtins.int
+    KNOWN_FIELD_NUMBER: _builtins.int
     final: _builtins.bool
     """True for the last report of a search, and only for it."""
     move: _builtins.str
@@ -364,6 +365,11 @@ class Report(_message.Message):
     memory_lost: _builtins.bool
     """True if the game's memory was given to another search since the last search of this game, so that this one began
     without it. In all reports of such a search. Default false.
+    """
+    known: _builtins.bool
+    """True if the daemon knew the answer: an earlier search of the same question had finished with an exact score or
+    a proven result, so nothing was searched now. nodes and elapsed_us are then those of that search, and waited_us
+    is 0. A search with a limit on nodes or depth is never answered like this. Default false.
     """
     @_builtins.property
     def score(self) -> Global___Score:
@@ -388,10 +394,11 @@ class Report(_message.Message):
         waited_us: _builtins.int = ...,
         stop_reason: Global___StopReason.ValueType = ...,
         memory_lost: _builtins.bool = ...,
+        known: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "move", b"move", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "lines", b"lines", "memory_lost", b"memory_lost", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "known", b"known", "lines", b"lines", "memory_lost", b"memory_lost", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__move: _TypeAlias = _typing.Literal["move"]  # noqa: Y015
     _WhichOneofArgType__move: _TypeAlias = _typing.Literal["_move", b"_move"]  # noqa: Y015

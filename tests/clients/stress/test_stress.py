@@ -103,6 +103,14 @@ def test_an_overload_is_refused_in_part_and_every_call_ends(narrow_daemon):
     assert found["rejected"] > 0
 
 
+def test_lateness_tells_how_late_answers_are_and_where(narrow_daemon):
+    options = ["--games", "2584-2x3", "--callers", "2", "--move-time", 20, "--seconds", 1, "--connect", narrow_daemon]
+    found = told(stress("lateness", *options, "--json"))
+    assert found["2 callers: answers"] > 0
+    assert found["2 callers: late, p50"] <= found["2 callers: late, p99"] <= found["2 callers: late, maximum"]
+    assert found["2 callers: late in the search itself, maximum"] <= found["2 callers: late, maximum"]
+
+
 @pytest.mark.slow
 def test_an_overload_starts_a_daemon_with_these_slots():
     found = told(stress("overload", "--factor", 8, "--seconds", 3, "--slots", 1, "--margin", 1000 * SOON, "--json"))
@@ -165,6 +173,7 @@ def test_a_plot_without_matplotlib_is_refused_before_the_run(monkeypatch):
         (["soak", "--games", "2048"], "--games must include 2584-2x3"),
         (["overload", "--move-time", "soon"], "--move-time needs whole milliseconds"),
         (["overload", "--factor", "0"], "0.1<=x<=100"),
+        (["lateness", "--callers", "all"], "--callers needs whole numbers"),
     ],
 )
 def test_wrong_usage(arguments, complaint):

@@ -118,7 +118,7 @@ def test_what_a_report_does_not_know_is_absent():
 
 def test_zero_is_not_the_same_as_absent():
     line = Line(("1",), SCORE, visits=0, depth=0, probability=0.0, prior=0.0)
-    message = messages.line_message(line)
+    [message] = messages.report_message(Report(SCORE, lines=(line,)), 0.0).lines
     assert all(message.HasField(name) for name in ("visits", "depth", "probability", "prior"))
 
 
@@ -129,7 +129,8 @@ def test_times_are_in_microseconds():
 
 @pytest.mark.parametrize(("result", "plies"), [(Result.WIN, 0), (Result.DRAW, 7), (Result.LOSS, None)])
 def test_a_proven_result_says_its_distance_if_it_knows_it(result, plies):
-    proven = messages.score_message(Score(Side.PLAYER_ONE, Proven(result, plies), exact=True)).proven
+    score = Score(Side.PLAYER_ONE, Proven(result, plies), exact=True)
+    proven = messages.report_message(Report(score), 0.0).score.proven
     assert search_pb2.Result.Name(proven.result) == f"RESULT_{result.name}"
     assert (proven.plies if proven.HasField("plies") else None) == plies
 

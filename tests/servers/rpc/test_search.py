@@ -4,6 +4,7 @@ import math
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import grpc
@@ -12,10 +13,10 @@ import pytest
 from plyd.engines.core import time_control
 from plyd.engines.core.rules import Side
 from plyd.engines.core.search import Limits
-from plyd.v1 import search_pb2
+from plyd.v1 import engine_pb2, search_pb2
 from tests.patience import SOON, until
 from tests.servers.daemons import SLOW, Caller, analyze_request, retry_seconds, search_request
-from tests.servers.fakes import Sticks
+from tests.servers.fakes import FakeEngine, FakeSearcher, Sticks
 
 TIME, NODES, DEPTH, FINISHED, STOPPED, NO_SEARCH = (
     search_pb2.StopReason.Value(f"STOP_REASON_{name}")
@@ -286,6 +287,7 @@ def test_a_channel_that_closes_frees_all_its_slots(open_daemon):
 
 VANISHING = """
 import sys
+import threading
 from plyd.clients.library.client import EngineClient
 for report in EngineClient(sys.argv[1]).analyze(options={"reports": "1000000", "seconds_per_report": "0.02"}):
     print(report.nodes, flush=True)
@@ -322,7 +324,7 @@ def test_a_caller_whose_deadline_passes_frees_its_slot(sticks):
     ],
 )
 def test_every_kind_of_score_reaches_the_caller(sticks, kind, score):
-    expected = search_pb2.Score(point_of_view=2, exact=True, **score)
+    expected = search_pb2.Score(point_of_view=2, exact="proven" in score, **score)
     report = search(sticks, options={"score": kind, "reports": "2"})
     assert report.score == expected
     assert report.lines[0].score == expected
@@ -337,3 +339,36 @@ def test_every_field_of_a_report_reaches_the_caller(sticks):
     assert (list(line.moves), line.visits, line.depth) == (["2"], 3, 2)
     assert (line.probability, line.prior) == (0.25, 0.75)
     assert math.isclose(line.score.win_probability, 0.625)
+
+
+# --- Freeing ----------------------------------------------------------------------------------------------------------
+
+
+class SlowToFree(FakeSearcher):
+    """A searcher that is freed only when it is allowed to be, as if its tree were huge."""
+
+    allowed = threading.Event()
+    freed = threading.Event()
+
+    def __del__(self):
+        self.allowed.wait(SOON)
+        self.freed.set()
+
+
+class SlowToFreeEngine(FakeEngine):
+    def searcher(self, variant, options, megabytes=None):
+        return SlowToFree(self.variants[variant], options, self.asked)
+
+
+@pytest.mark.parametrize("ask", [search, analyze])
+def test_an_answer_does_not_wait_until_its_searcher_is_freed(open_daemon, ask):
+    daemon = open_daemon(SlowToFreeEngine())
+    SlowToFree.allowed.clear()
+    SlowToFree.freed.clear()
+    try:
+        ask(daemon)
+        daemon.caller.engine.Describe(engine_pb2.DescribeRequest(), timeout=SOON)
+        assert not SlowToFree.freed.is_set()
+    finally:
+        SlowToFree.allowed.set()
+    assert SlowToFree.freed.wait(SOON)
