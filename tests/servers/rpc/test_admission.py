@@ -14,7 +14,7 @@ import pytest
 from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.client import EngineClient
 from plyd.servers.access.auth import Authenticator
-from plyd.servers.rpc import decoding
+from plyd.servers.rpc import decoding, engine_service
 from plyd.v1 import engine_pb2, rules_pb2
 from tests.patience import SOON, until
 from tests.servers.daemons import SLOW, Caller, analyze_request, read_out, retry_seconds, search_request
@@ -45,7 +45,8 @@ def decoded(monkeypatch):
 
         return lenient(decode_and_count, most_bytes)
 
-    monkeypatch.setattr(decoding, "lenient", counting)
+    for module in (decoding, engine_service):
+        monkeypatch.setattr(module, "lenient", counting)
     return sizes
 
 
