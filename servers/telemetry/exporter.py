@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from plyd.engines import __version__
 from plyd.servers.access.addresses import Address, BadAddress, refuse_if_taken
 from plyd.servers.runtime import Runtime
+from plyd.servers.telemetry.log import lines_lost
 from plyd.servers.telemetry.metrics import SECONDS, Histogram
 
 TIMEOUT_SECONDS = 5.0  # for a caller to send its request and to read the answer
@@ -93,6 +94,7 @@ class DaemonCollector(Collector):
             whole.total += histogram.total
         yield requests
         yield _histogram("plyd_request_seconds", "Time from a call's arrival to its end.", by_method, "method")
+        yield CounterMetricFamily("plyd_log_lines_lost", "Log lines that could not be written.", lines_lost())
         yield _counter("plyd_sheds", "Requests refused for lack of capacity.", "reason", metrics.sheds)
 
     def _searches(self) -> Iterator[Metric]:

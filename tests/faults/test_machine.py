@@ -3,10 +3,12 @@
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -258,22 +260,29 @@ def test_a_log_that_nobody_hears_any_more_does_not_stop_the_daemon(tmp_path):
         process.communicate()
 
 
-def test_a_log_that_nobody_reads_does_not_stop_the_daemon(tmp_path):
+def test_a_log_and_lines_that_nobody_reads_do_not_stop_the_daemon(tmp_path):
     path = tmp_path / "s"
     command = [*PLYD, "serve", "2584-2x3", "--listen", f"unix:{path}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    reads, writes = os.pipe()
+    ours, theirs = socket.socketpair()  # as journald's
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    os.write(writes, bytes(fcntl.fcntl(writes, fcntl.F_GETPIPE_SZ)))  # full
+    process = subprocess.Popen(command, stdout=writes, stderr=theirs)
     try:
-        assert process.stdout.readline().startswith(b"serving")
         with EngineClient(f"unix:{path}") as client:
-            for _ in range(800):  # more lines than a pipe has room for
+            client.wait_until_ready(SOON)
+            for _ in range(100):  # more lines than the socket has room for
                 assert client.search(START, timeout=SOON).score.expected_points == VALUE
-        first = process.stderr.readline()
-        assert b"listening on" in first  # what it had room for is whole
         process.terminate()
         assert process.wait(SOON) == 0
+        assert b"listening on" in ours.recv(4096)  # what it had room for is whole
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        ours.close()
+        theirs.close()
+        os.close(reads)
+        os.close(writes)
 
 
 def test_a_daemon_without_room_for_more_connections_serves_those_it_has_and_recovers(tmp_path):
