@@ -153,13 +153,12 @@ def test_an_address_is_reserved_once_and_who_comes_second_is_told_who_has_it():
 
 
 def test_the_process_that_listens_is_named():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        with pytest.raises(BadAddress, match=f"by process {os.getpid()} \\("):
-            refuse_if_taken(Address(*taken.getsockname()))
+    named = rf"by process {os.getpid()} \("
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadAddress, match=named):
+        refuse_if_taken(Address(*taken.getsockname()))
 
 
 def test_a_listener_that_cannot_be_seen_is_not_named(monkeypatch):
     monkeypatch.setattr(port_holder, "_inodes", lambda port: iter(()))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        with pytest.raises(BadAddress, match="Address already in use$"):
-            refuse_if_taken(Address(*taken.getsockname()))
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadAddress, match=r"already in use$"):
+        refuse_if_taken(Address(*taken.getsockname()))
