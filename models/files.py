@@ -26,6 +26,7 @@ from plyd.models.errors import BadWeights
 MAGIC = b"PLYDNET1"
 CHECKPOINT, MANIFEST = "checkpoint.plyd", "manifest.json"  # of a training run's folder
 DTYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"}
+MOST_HEADER = 1 << 20  # bytes
 ALIGNMENT = 64  # bytes; the header is padded with spaces so that arrays begin at a multiple of it
 Arrays = dict[str, NDArray[Any]]
 
@@ -39,6 +40,8 @@ def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArr
     text = json.dumps({**header, "arrays": listed}).encode()
     text += b" " * (-(len(MAGIC) + 4 + len(text)) % ALIGNMENT)
     digest = hashlib.sha256()
+    if len(text) > MOST_HEADER:
+        raise BadWeights(f"a header of {len(text)} bytes is too long; at most {MOST_HEADER} are allowed")
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.new")  # a fixed name, so that the rest of a crash is overwritten
     try:
@@ -76,6 +79,8 @@ def read_file(path: Path) -> tuple[dict[str, Any], Arrays, str]:
     if len(view) < len(MAGIC) + 4 + 32 or digest.digest() != end:
         raise BadWeights(f"{path} is corrupt or cut short: its SHA-256 does not agree")
     size = int.from_bytes(body[8:12], "little")
+    if size > MOST_HEADER:
+        raise BadWeights(f"{path} has a header of {size} bytes; at most {MOST_HEADER} are allowed")
     try:
         header = json.loads(bytes(body[12 : 12 + size]))
         arrays, at = {}, 12 + size
@@ -99,10 +104,10 @@ def kind_of(path: Path) -> str:
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 return ""
-            header = json.loads(file.read(int.from_bytes(file.read(4), "little")))
+            header = json.loads(file.read(min(int.from_bytes(file.read(4), "little"), MOST_HEADER)))
     except OSError as error:
         raise BadWeights(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError, MemoryError):
+    except (ValueError, RecursionError):
         header = None
     return str(header.get("kind")) if isinstance(header, dict) else "damaged file"
 

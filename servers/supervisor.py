@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plyd.servers.access.addresses import Address, refuse_if_taken
+from plyd.servers.access.addresses import Address, reserved
 from plyd.servers.telemetry.log import announce
 
 log = logging.getLogger("plyd.up")
@@ -74,11 +74,15 @@ class Supervisor:
         self._stopping = asyncio.Event()
 
     async def run(self) -> int:
-        """Keep every process running until SIGTERM or SIGINT; the exit status."""
-        for spec in self._specs:
-            for address in (spec.address, spec.metrics):
-                if address:
-                    refuse_if_taken(address)
+        """Keep every process running until SIGTERM or SIGINT; the exit status, 1 if one could not be started."""
+        with contextlib.ExitStack() as reservations:
+            for spec in self._specs:
+                for address in (spec.address, spec.metrics):
+                    if address and address.port:
+                        reservations.enter_context(reserved(address))
+            return await self._run()
+
+    async def _run(self) -> int:
         shutdown = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -87,7 +91,8 @@ class Supervisor:
         stopping = asyncio.ensure_future(shutdown.wait())
         ended, _ = await asyncio.wait({stopping, *keepers}, return_when=asyncio.FIRST_COMPLETED)
         for keeper in ended - {stopping}:
-            log.error("a process cannot be kept running", exc_info=keeper.exception())
+            if fault := keeper.exception():
+                log.error("a process cannot be kept running", exc_info=fault)
         log.info("stopping %d processes", len(self._processes))
         self._stopping.set()
         await asyncio.gather(*(self._stop(process) for process in self._processes.values()))
@@ -97,12 +102,18 @@ class Supervisor:
         return 0 if stopping in ended else 1
 
     async def _keep(self, spec: ProcessSpec) -> None:
-        """Run a process, and restart it whenever it ends."""
+        """Run a process, and restart it whenever it ends, unless it fails before it has ever served.
+
+        Such a failure is one of its settings or of its port: its own last line says why, and it would fail again.
+        """
         delay = FIRST_DELAY_SECONDS
         while not self._stopping.is_set():
             began = time.monotonic()
             status = await self._run_once(spec)
             if self._stopping.is_set():
+                return
+            if status > 0 and spec not in self._served:
+                log.error("%s ended with status %d before it served", spec.name, status)
                 return
             if time.monotonic() - began > YOUNG_SECONDS:
                 delay = FIRST_DELAY_SECONDS

@@ -136,6 +136,27 @@ def test_daemons_go_even_when_the_supervisor_is_killed(up):
     until(lambda: not any(is_alive(pid) for _, _, pid in ready))
 
 
+@pytest.mark.slow
+def test_of_two_that_start_together_one_serves_and_the_other_says_who_has_the_port_and_ends(tmp_path):
+    port = free_ports(PORTS)
+    command = [sys.executable, "-m", "plyd.clients", "up", GAME, "connect4", "--base-port", str(port), "--no-web"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        until(lambda: any(each.poll() is not None for each in both))
+        first, second = sorted(both, key=lambda each: each.poll() is not None)
+        said, told = second.communicate(timeout=SOON)
+        assert (second.returncode, said) == (1, "")
+        line = f"Error: cannot listen on 127.0.0.1:{port}: Address already in use by process {first.pid} ("
+        assert [each for each in told.splitlines() if each.startswith("Error")][-1].startswith(line)
+        assert {first.stdout.readline().split()[0] for _ in range(2)} == {GAME, "connect4"}
+        first.terminate()
+        assert first.wait(SOON) == 0
+    finally:
+        for each in both:
+            each.kill()
+            each.communicate()
+
+
 # --- What is run, without running it ----------------------------------------------------------------------------------
 
 
@@ -205,7 +226,9 @@ def test_a_port_that_is_taken_is_refused_in_one_line(refusal, offset):
     port = free_ports(21)
     with socket.create_server(("127.0.0.1", port + offset)):
         said = refusal(GAME, "--no-web", "--base-port", str(port))
-    assert said == f"Error: cannot listen on 127.0.0.1:{port + offset}: Address already in use\n"
+    complaint = f"Error: cannot listen on 127.0.0.1:{port + offset}: Address already in use by process {os.getpid()} ("
+    assert said.startswith(complaint)
+    assert said.count("\n") == 1
 
 
 def test_a_host_that_others_can_reach_is_refused_with_the_commands_that_serve_it(refusal):

@@ -55,6 +55,7 @@ class PageSearch:
     def __init__(self, number: int | None) -> None:
         self.id = number
         self.stopped = asyncio.Event()
+        self.is_told_to_stop = False  # the page has asked for its end, which is never refused; further stops may be
         self.place = 0  # in the queue; 0 if it does not wait
         self.task: asyncio.Task[None] | None = None
 
@@ -103,11 +104,14 @@ class PageConnection:
         except PlydError as error:
             self._send({"id": None, "error": error_json(error)})
             return
-        if request.verb == "stop":
-            self._spawn(self._stop(request, self._search))
-        elif len(self._tasks) >= MAX_REQUESTS:
+        is_first_stop = request.verb == "stop" and self._search is not None and not self._search.is_told_to_stop
+        if len(self._tasks) >= MAX_REQUESTS and not is_first_stop:
             busy = Overloaded(f"{len(self._tasks)} requests are pending, the most allowed for one page")
             self._send({"id": request.id, "error": error_json(busy)})
+        elif request.verb == "stop":
+            if self._search:
+                self._search.is_told_to_stop = True
+            self._spawn(self._stop(request, self._search))
         elif request.verb == "think":
             before, self._search = self._search, PageSearch(request.id)
             self._search.task = self._spawn(self._answer(request, self._think(request, self._search, before)))

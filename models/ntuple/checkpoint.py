@@ -40,7 +40,10 @@ class Checkpoint:
 
     def whole(self) -> NDArray[np.float32]:
         """All weights."""
-        weights = np.full(self.size, self.fresh_weight, np.float32)
+        try:
+            weights = np.full(self.size, self.fresh_weight, np.float32)
+        except MemoryError:
+            raise BadWeights(f"there is no memory for {4 * self.size >> 20} MiB of weights") from None
         weights[self.places] = self.weights
         return weights
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from plyd.models.errors import BadWeights
 from plyd.models.ntuple.checkpoint import Checkpoint
-from plyd.models.ntuple.patterns import patterns_of, text_of
+from plyd.models.ntuple.patterns import MOST_PATTERNS, patterns_of, text_of
 
 BASE = 16
-MOST_PATTERNS, LONGEST_NAME, MOST_CELLS = 64, 256, 6
+LONGEST_NAME, MOST_CELLS = 256, 6
 LAB_PATTERNS = patterns_of("lab-extra")
 
 

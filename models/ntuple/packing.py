@@ -4,6 +4,9 @@
     low       of those, in order, the low byte of the number of steps (as 0, -1, 1, -2, 2, ... count up), compressed
     high      and the high byte
 
+It is read piece by piece, so that reading takes no more memory than the network itself. That is bounded too: by
+MOST_WEIGHTS, and for what is learned or filled by the size of the file, since a few bytes could describe gigabytes.
+
 All weights have the same step. Steps that grow with the weight would save bytes and cost strength: a value is a sum of
 weights, and the rounding errors of its largest weights decide when two moves are compared.
 """
@@ -17,12 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.models.errors import BadWeights
-from plyd.models.files import number_in, read_file, text_in, whole_in, write_file
+from plyd.models.files import Arrays, number_in, read_file, text_in, whole_in, write_file
 from plyd.models.ntuple.checkpoint import Checkpoint
-from plyd.models.ntuple.patterns import MOST_INDICES, MOST_WEIGHTS, patterns_of
+from plyd.models.ntuple.patterns import MOST_INDICES, patterns_of
 
 MOST_STEPS = 32767
+MOST_WEIGHTS = 1 << 31  # of a network for play: 4 GiB
+PIECE_WEIGHTS = 1 << 20  # read at a time
+PAGE_WEIGHTS = 2048  # in a page of memory; the system provides those that are written to
+PAGE_BYTES = 4096
+SMALL_BYTES = 512 << 20  # that any network may use
+MOST_EXPANSION = 512  # bytes used for each byte of the file; networks that were trained for a minute have 200
 KIND = "network"
+ARRAYS = ("used", "low", "high")
+COMPRESSED_BYTES = 1 << 16  # decompressed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +58,14 @@ def pack(path: Path, checkpoint: Checkpoint, step: float, keep: float, manifest:
     Of weights learned with temporal coherence it keeps the share with the largest sums of errors, which are those that
     were updated most.
     """
+    if checkpoint.size > MOST_WEIGHTS:
+        raise BadWeights(f"{checkpoint.size} weights are too many for play; at most {MOST_WEIGHTS} are allowed")
     seen = checkpoint.sums[:, 1]
     is_kept = seen >= np.quantile(seen, 1 - keep) if seen.size else np.ones(len(checkpoint.places), np.bool_)
     folded = _folded(checkpoint.weights[is_kept], step)
-    used = np.zeros(checkpoint.size, np.bool_)
-    used[checkpoint.places[is_kept]] = True
+    places = checkpoint.places[is_kept]
+    used = np.zeros((checkpoint.size + 7) // 8, np.uint8)
+    np.bitwise_or.at(used, places >> 3, np.uint8(1) << (places & 7).astype(np.uint8))
     header = {
         "kind": KIND,
         "game": checkpoint.game,
@@ -65,7 +79,7 @@ def pack(path: Path, checkpoint: Checkpoint, step: float, keep: float, manifest:
         "manifest": manifest,
     }
     arrays = {
-        "used": _deflated(np.packbits(used, bitorder="little")),
+        "used": _deflated(used),
         "low": _deflated((folded & 0xFF).astype(np.uint8)),
         "high": _deflated((folded >> 8).astype(np.uint8)),
     }
@@ -82,20 +96,14 @@ def unpack(path: Path) -> PackedNetwork:
         game, variant, network = (text_in(header, name) for name in ("game", "variant", "network"))
         if size != sum(base ** len(pattern) for pattern in patterns_of(network)):
             raise BadWeights(f"{path} has {size} weights, which its patterns do not")
-        kept = whole_in(header, "kept", size)  # checked before anything is decompressed, as its limit
-        places = _places(_inflated(arrays["used"], (size + 7) // 8))
-        if len(places) != kept:
-            raise BadWeights(f"{path} says that it keeps {kept} weights; it keeps {len(places)}")
+        kept = whole_in(header, "kept", size)
         step = number_in(header, "step", 1e6)
         if not (0 < step < 1e6):
             raise BadWeights(f"{path} has steps of {step}")
-        folded = _inflated(arrays["low"], kept).astype(np.uint16)
-        folded |= _inflated(arrays["high"], kept).astype(np.uint16) << 8
         fresh = round(number_in(header, "fresh_weight", MOST_STEPS * step + step) / step)
         if abs(fresh) > MOST_STEPS:
             raise BadWeights(f"{path} has a fresh weight of {fresh} steps; at most {MOST_STEPS} are allowed")
-        counts = np.full(size, fresh, np.int16) if fresh else np.zeros(size, np.int16)
-        counts[places] = (folded >> 1).view(np.int16) ^ -(folded & 1).view(np.int16)
+        counts = _counts(arrays, size, kept, fresh)
         return PackedNetwork(
             game,
             variant,
@@ -109,13 +117,17 @@ def unpack(path: Path) -> PackedNetwork:
         )
     except BadWeights as error:
         raise BadWeights(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+    except MemoryError:
+        raise BadWeights(f"{path}: there is no memory for {2 * size >> 20} MiB of weights") from None
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError, zlib.error) as error:
         raise BadWeights(f"{path} is not what a packed network should be: {error!r}") from None
 
 
 def unpacked(network: PackedNetwork) -> Checkpoint:
     """A packed network as a checkpoint to train further, without the sums of temporal coherence."""
-    places = np.flatnonzero(network.counts != round(network.fresh_weight / network.step)).astype(np.uint32)
+    fresh, pieces = round(network.fresh_weight / network.step), range(0, len(network.counts), PIECE_WEIGHTS)
+    learned = [at + np.flatnonzero(network.counts[at : at + PIECE_WEIGHTS] != fresh) for at in pieces]
+    places = np.concatenate(learned).astype(np.uint32)
     weights = network.counts[places] * np.float32(network.step)
     none = np.zeros((0, 2), np.float32)
     return Checkpoint(
@@ -138,14 +150,73 @@ def _places(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
     return places
 
 
+def _counts(arrays: Arrays, size: int, kept: int, fresh: int) -> NDArray[np.int16]:
+    """The weights of a network in steps; raises BadWeights or ValueError if the arrays hold another network."""
+    allowed = max(SMALL_BYTES, MOST_EXPANSION * sum(arrays[name].nbytes for name in ARRAYS))
+    in_use = 2 * size if fresh else 0  # bytes
+    used, low, high = (_Inflated(arrays[name]) for name in ARRAYS)
+    _check_use(in_use, allowed)
+    counts = np.full(size, fresh, np.int16) if fresh else np.zeros(size, np.int16)
+    found = 0
+    for at in range(0, size, PIECE_WEIGHTS):
+        bits = used.read((min(PIECE_WEIGHTS, size - at) + 7) // 8)
+        places = at + _places(bits)
+        found += len(places)
+        if found > kept:
+            raise BadWeights(f"its header says that it keeps {kept} weights; it keeps {found} or more")
+        in_use += 0 if fresh else PAGE_BYTES * _pages(bits)
+        _check_use(in_use, allowed)
+        folded = low.read(len(places)).astype(np.uint16) | high.read(len(places)).astype(np.uint16) << 8
+        counts[places] = (folded >> 1).view(np.int16) ^ -(folded & 1).view(np.int16)
+    if found != kept:
+        raise BadWeights(f"its header says that it keeps {kept} weights; it keeps {found}")
+    for each in (used, low, high):
+        each.close()
+    return counts
+
+
+def _pages(bits: NDArray[np.uint8]) -> int:
+    """The number of memory pages with a weight whose bit is set."""
+    return int(np.count_nonzero(np.maximum.reduceat(bits, np.arange(0, len(bits), PAGE_WEIGHTS // 8))))
+
+
+def _check_use(in_use: int, allowed: int) -> None:
+    """Raise BadWeights if a network uses more memory than a file of its size may ask for."""
+    if in_use > allowed:
+        raise BadWeights(
+            f"it uses {in_use >> 20} MiB or more; allowed for a file of its size are {allowed >> 20}: train for longer "
+            "or train a smaller network"
+        )
+
+
 def _deflated(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.frombuffer(zlib.compress(data.data, 9), np.uint8)
 
 
-def _inflated(data: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """The decompressed data, which must be `size` bytes. Never decompresses more than that."""
-    inflater = zlib.decompressobj()
-    out = inflater.decompress(data.tobytes(), size + 1)  # one more, since 0 would mean no limit
-    if len(out) != size:
-        raise ValueError(f"expected {size} bytes of data")
-    return np.frombuffer(out, np.uint8)
+class _Inflated:
+    """A compressed array, decompressed as far as it is read."""
+
+    def __init__(self, data: NDArray[Any]) -> None:
+        self._rest = memoryview(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data)
+        self._inflater = zlib.decompressobj()
+
+    def read(self, size: int) -> NDArray[np.uint8]:
+        """The next `size` bytes; ValueError if there are not as many."""
+        found = bytearray()
+        while len(found) < size:
+            piece = self._inflate(size - len(found))
+            if not piece and (self._inflater.eof or not self._rest):
+                raise ValueError(f"expected {size - len(found)} bytes more of data")
+            found += piece
+        return np.frombuffer(found, np.uint8)
+
+    def close(self) -> None:
+        """Raise ValueError unless all of it was read."""
+        if self._inflate(1) or not self._inflater.eof or self._rest:
+            raise ValueError("more data than expected")
+
+    def _inflate(self, most: int) -> bytes:
+        taken: bytes | memoryview = self._inflater.unconsumed_tail
+        if not taken:
+            taken, self._rest = self._rest[:COMPRESSED_BYTES], self._rest[COMPRESSED_BYTES:]
+        return self._inflater.decompress(taken, most)

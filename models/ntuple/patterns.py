@@ -11,7 +11,8 @@ the index of the first cell varies fastest in the table, and weights of cells th
 
 from plyd.models.errors import BadWeights
 
-MOST_INDICES = 64  # that a cell may have; boards have up to 32
+MOST_PATTERNS = 64
+MOST_INDICES = 32  # that a cell may have
 MOST_WEIGHTS = (1 << 32) - 1  # of a network: a place among them is 32 bits
 LAB = "012345 456789 012456 45689a"
 NETWORKS = {
@@ -25,7 +26,9 @@ NETWORKS = {
 
 def patterns_of(name: str) -> list[tuple[int, ...]]:
     """The patterns of a named network, or of a text that lists them."""
-    words = NETWORKS.get(name, name).split()
+    words = NETWORKS.get(name, name).split(maxsplit=MOST_PATTERNS)
+    if len(words) > MOST_PATTERNS:
+        raise BadWeights(f'the network "{name:.60}" has too many patterns; at most {MOST_PATTERNS} are allowed')
     patterns = []
     for word in words:
         cells = sorted({int(digit, 16) for digit in word}) if all(c in "0123456789abcdef" for c in word) else []

@@ -1,11 +1,16 @@
 """Addresses that a daemon listens on: HOST:PORT or unix:PATH, checked before gRPC gets them."""
 
+import contextlib
+import errno
 import ipaddress
 import os
 import re
 import socket
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from plyd.servers.access.port_holder import Claimed, claimed, listener
 
 MAX_PATH_BYTES = 107  # of a Unix socket
 MAX_PORT = 65535
@@ -108,6 +113,19 @@ def refuse_if_taken(address: Address) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
     except OSError as error:
-        raise BadAddress(f"cannot listen on {address}: {error.strerror}") from None
+        holder = listener(address.port) if error.errno == errno.EADDRINUSE else ""
+        raise BadAddress(f"cannot listen on {address}: {error.strerror}{holder and f' by {holder}'}") from None
     except UnicodeError:
         raise BadAddress(f'cannot listen on {address}: "{address.host}" is not a valid host name') from None
+
+
+@contextlib.contextmanager
+def reserved(address: Address) -> Iterator[None]:
+    """Keep an address for processes that are about to listen on it; raises BadAddress if another has or keeps it."""
+    try:
+        with claimed(f"plyd up {address}"):
+            refuse_if_taken(address)
+            yield
+    except Claimed as error:
+        holder = str(error) or "another plyd up"
+        raise BadAddress(f"cannot listen on {address}: Address already in use by {holder}") from None

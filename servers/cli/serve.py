@@ -55,7 +55,8 @@ def up(**given: Any) -> None:
 
     Prints a line "GAME ADDRESS PID" whenever a daemon is ready, and "web URL PID" for the page: open that URL in a
     browser. Once all of them serve, a table of their addresses is logged. A process that dies is restarted, after a
-    delay that grows if it keeps dying. Ctrl-C or SIGTERM stops all of them.
+    delay that grows if it keeps dying; one that fails before it ever served ends them all, with status 1. Ctrl-C or
+    SIGTERM stops all of them.
 
     The settings of `plyd serve` in the configuration file and the environment apply to each daemon, except for the
     addresses, which come from the table [up]. Requests are logged only at log level debug (PLYD_LOG_LEVEL=debug).

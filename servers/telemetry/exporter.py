@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from plyd.engines import __version__
 from plyd.servers.access.addresses import Address, BadAddress, is_ip, refuse_if_taken
 from plyd.servers.runtime import Runtime
+from plyd.servers.telemetry.log import lines_lost
 from plyd.servers.telemetry.metrics import SECONDS, Histogram
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -103,6 +104,7 @@ class DaemonCollector(Collector):
         for (reason, client), count in list(metrics.sheds.items()):
             sheds.add_metric([reason, client], count)
         yield sheds
+        yield CounterMetricFamily("plyd_log_lines_lost", "Log lines that could not be written.", lines_lost())
 
     def _searches(self) -> Iterator[Metric]:
         metrics = self._runtime.observer.metrics

@@ -1,18 +1,17 @@
 """The daemon's log on stderr: readable lines on a terminal, one JSON object a line otherwise."""
 
 import asyncio
-import contextlib
+import atexit
+import functools
 import json
 import logging
-import os
-import select
-import stat
 import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TextIO
 
 from plyd.servers.rpc.context import find_call
+from plyd.servers.telemetry.line_writer import LineWriter
 
 MAX_BUFFERED = 256  # calls that are not logged yet
 BUFFER_SECONDS = 0.05
@@ -24,9 +23,8 @@ ENCODERS: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: rep
 
 def set_up(level: str, form: str, *, quiet_requests: bool = False) -> None:
     """Log to stderr. `form` is human, json or auto; with `quiet_requests`, requests are logged only at level debug."""
-    handler = logging.StreamHandler(non_blocking(sys.stderr))
     is_human = form == "human" or (form == "auto" and sys.stderr.isatty())
-    handler.setFormatter(HumanFormatter() if is_human else JsonFormatter())
+    handler = handler_for(sys.stderr, HumanFormatter if is_human else JsonFormatter)
     logging.getLogger().handlers[:] = [handler]  # messages of gRPC and asyncio get the same format
     logging.getLogger("plyd").setLevel(level.upper())
     is_quiet = quiet_requests and level != "debug"
@@ -34,6 +32,16 @@ def set_up(level: str, form: str, *, quiet_requests: bool = False) -> None:
     logging.getLogger("plyd.request").setLevel(quiet_level if is_quiet else logging.NOTSET)
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # our lines do not show them
     logging._srcfile = None  # nor the place in the source, which takes time to find
+
+
+def handler_for(stream: TextIO, make_formatter: Callable[[], logging.Formatter]) -> logging.Handler:
+    """A handler that writes to a stream and never blocks."""
+    try:
+        return LineHandler(stream.fileno(), make_formatter)
+    except (OSError, ValueError):  # a stream in memory
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(make_formatter())
+        return handler
 
 
 class LoggedCall(NamedTuple):
@@ -79,39 +87,50 @@ class RequestLog:
         self.write()
 
 
-class NonBlockingPipe:
-    """Writes to a pipe; lines are dropped when it is full or closed, so that the daemon never blocks on its log."""
+class LineHandler(logging.Handler):
+    """Hands the lines of the log to a LineWriter."""
 
-    def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # a second time: others share the original
+    def __init__(self, file: int, make_formatter: Callable[[], logging.Formatter]) -> None:
+        super().__init__()
+        self.setFormatter(make_formatter())
+        formatter = make_formatter()  # another one, because a formatter serves one thread at a time
 
-    def write(self, text: str) -> None:
-        """Write whole lines, in pieces that the system takes completely or not at all."""
-        rest = text.encode(errors="backslashreplace")
-        with contextlib.suppress(OSError):
-            while rest:
-                end = rest.rfind(b"\n", 0, select.PIPE_BUF) + 1 or len(rest)
-                os.write(self._file, rest[:end])
-                rest = rest[end:]
+        def notice(count: int) -> str:
+            fields = {"name": "plyd.log", "levelno": logging.WARNING, "levelname": "WARNING"}
+            return formatter.format(logging.makeLogRecord({**fields, "msg": f"{count} log lines were lost"})) + "\n"
+
+        self.writer = LineWriter(file, notice)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue the lines of a record."""
+        try:
+            self.writer.add(self.format(record) + "\n")
+        except Exception:
+            self.handleError(record)
 
     def flush(self) -> None:
-        """Nothing: writes are not buffered."""
+        """Wait until all lines are written, for a bounded time."""
+        self.writer.flush()
 
 
-def non_blocking(stream: TextIO) -> Any:
-    """A NonBlockingPipe if the stream is a pipe, else the stream."""
-    try:
-        if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
-            return NonBlockingPipe(f"/proc/self/fd/{stream.fileno()}")
-    except (OSError, ValueError):  # not a file, or no /proc
-        pass
-    return stream
+def lines_lost() -> int:
+    """Lines of the log that were lost because nobody read them or because they could not be written."""
+    return sum(
+        handler.writer.lines_lost for handler in logging.getLogger().handlers if isinstance(handler, LineHandler)
+    )
 
 
 def announce(line: str) -> None:
-    """Print a line on stdout; does nothing if nobody reads it any more."""
-    with contextlib.suppress(OSError):
-        os.write(1, f"{line}\n".encode())
+    """Print a line on stdout, without waiting for whoever reads it."""
+    stdout().add(f"{line}\n")
+
+
+@functools.cache
+def stdout() -> LineWriter:
+    """The writer to stdout; what it has not written at the end of the process is written then, for a bounded time."""
+    writer = LineWriter(1)
+    atexit.register(writer.flush)
+    return writer
 
 
 def calls_of(record: logging.LogRecord) -> list[LoggedCall]:

@@ -3,10 +3,12 @@
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -182,6 +184,62 @@ def test_a_truncated_weight_file_that_ships_ends_the_daemon_with_one_clear_line(
     assert not (tmp_path / "s").exists()
 
 
+# --- The kernel cache -------------------------------------------------------------------------------------------------
+
+
+def served_with_cache(folder, cache):
+    """What a daemon whose kernels are cached in a folder logs, once it has answered."""
+    command = [*PLYD, "serve", "2584-2x3", "--listen", f"unix:{folder / 's'}", "--log-format", "json"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    try:
+        assert process.stdout.readline().startswith(b"serving")
+        with EngineClient(f"unix:{folder / 's'}") as client:
+            assert client.search(START).move
+        process.terminate()
+        _, said = process.communicate(timeout=SOON)
+        return [line["message"] for line in map(json.loads, said.splitlines()) if line["logger"] == "plyd.kernels"]
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_a_daemon_serves_with_damaged_kernels_and_mends_them(tmp_path, suffix):
+    cache = tmp_path / "cache"
+    assert served_with_cache(tmp_path, cache) == []
+    damaged = [*cache.glob(f"*/*.{suffix}")]
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:50])
+    told = served_with_cache(tmp_path, cache)
+    assert told
+    assert all("is unusable and is compiled again" in line for line in told)
+    assert all(path.stat().st_size > 50 for path in damaged)
+    assert served_with_cache(tmp_path, cache) == []
+
+
+@pytest.mark.slow
+def test_a_daemon_serves_when_the_disk_of_its_kernels_is_full(small_disk, tmp_path):
+    cache = small_disk / "kernels"
+    cache.mkdir(mode=0o755)
+    with contextlib.suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    [line] = served_with_cache(tmp_path, cache)
+    assert "No space left on device" in line
+
+
+@pytest.mark.slow
+def test_a_daemon_serves_without_a_cache_that_others_can_write(tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o777)
+    [line] = served_with_cache(tmp_path, cache)
+    assert "mode 0777" in line
+    assert [*cache.iterdir()] == []
+
+
 # --- The log, open files, the clock -----------------------------------------------------------------------------------
 
 
@@ -202,22 +260,29 @@ def test_a_log_that_nobody_hears_any_more_does_not_stop_the_daemon(tmp_path):
         process.communicate()
 
 
-def test_a_log_that_nobody_reads_does_not_stop_the_daemon(tmp_path):
+def test_a_log_and_lines_that_nobody_reads_do_not_stop_the_daemon(tmp_path):
     path = tmp_path / "s"
     command = [*PLYD, "serve", "2584-2x3", "--listen", f"unix:{path}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    reads, writes = os.pipe()
+    ours, theirs = socket.socketpair()  # as journald's
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    os.write(writes, bytes(fcntl.fcntl(writes, fcntl.F_GETPIPE_SZ)))  # full
+    process = subprocess.Popen(command, stdout=writes, stderr=theirs)
     try:
-        assert process.stdout.readline().startswith(b"serving")
         with EngineClient(f"unix:{path}") as client:
-            for _ in range(800):  # more lines than a pipe has room for
+            client.wait_until_ready(SOON)
+            for _ in range(100):  # more lines than the socket has room for
                 assert client.search(START, timeout=SOON).score.expected_points == VALUE
-        first = process.stderr.readline()
-        assert b"listening on" in first  # what it had room for is whole
         process.terminate()
         assert process.wait(SOON) == 0
+        assert b"listening on" in ours.recv(4096)  # what it had room for is whole
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        ours.close()
+        theirs.close()
+        os.close(reads)
+        os.close(writes)
 
 
 def test_a_daemon_without_room_for_more_connections_serves_those_it_has_and_recovers(tmp_path):

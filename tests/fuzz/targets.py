@@ -277,6 +277,7 @@ TARGETS = {
     "checkpoints": Target(file_of("checkpoint"), (), 1200, KEYS, share=3),
     "lab files": Target(file_of("lab"), (), 400, ("-tuple pattern ",), share=8),
     "pattern weights": Target(file_of("patterns"), (b'{"kind":"patterns","arrays":[]}\n',), 200, KEYS, share=8),
+    "cached kernels": Target(file_of("kernel"), (b"\x80\x05K\x01." + b"\0" * 32,), 100, share=4),
     "gomoku games": Target(
         file_of("games"),
         (b'{"size": 15, "variant": "freestyle", "opening": 5, "moves": "h8 i9", "result": 1}\n', b"[" * 300 + b"\n"),

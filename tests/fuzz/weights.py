@@ -139,6 +139,15 @@ class Folder:
         except BadModel as error:
             assert str(self.path) in str(error)
 
+    def kernel(self, data: bytes) -> None:
+        """The index of a cached kernel that numba did not write is removed, whatever it holds."""
+        from plyd.engines.core.kernel_cache import CheckedFiles
+
+        index = self.path.with_name("kernel.nbi")
+        index.write_bytes(data)
+        assert CheckedFiles(str(index.parent), "kernel", "stamp")._load_index() == {}
+        assert not index.exists()
+
     def games(self, data: bytes) -> None:
         """A file of Gomoku games is read or refused."""
         from plyd.engines.core.errors import BadPosition

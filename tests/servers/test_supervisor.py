@@ -108,3 +108,28 @@ def _count(it, starts):
     """How many processes there have been so far."""
     starts += [process.pid for process in it._processes.values() if process.pid not in starts]
     return len(starts)
+
+
+def test_a_process_that_fails_before_it_ever_served_ends_all(caplog, lines):
+    async def run():
+        it = Supervisor([script("one"), script("two", "raise SystemExit(3)")])
+        async with asyncio.timeout(SOON):
+            return await it.run(), [process.returncode for process in it._processes.values()]
+
+    status, ended = asyncio.run(run())
+    assert status == 1
+    assert None not in ended
+    assert "two ended with status 3 before it served" in [record.getMessage() for record in caplog.records]
+
+
+def test_a_process_that_is_killed_before_it_ever_served_is_started_again(monkeypatch, tmp_path, lines):
+    monkeypatch.setattr(supervisor, "FIRST_DELAY_SECONDS", 0.01)
+    killed = f"""
+import os, pathlib, sys
+first = pathlib.Path({str(tmp_path / "first")!r})
+if not first.exists():
+    first.touch()
+    os.kill(os.getpid(), 9)
+{PATIENT}
+"""
+    assert asyncio.run(run_until(lambda _: lines, script("one", killed))) == 0

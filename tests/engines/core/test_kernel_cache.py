@@ -106,14 +106,6 @@ def test_a_root_chosen_by_the_user_is_used(tmp_path):
     assert place_in_a_new_process(tmp_path, NUMBA_CACHE_DIR=str(chosen))[0] == chosen
 
 
-def test_without_a_home_to_write_to_kernels_go_to_a_folder_that_goes_with_the_process(tmp_path):
-    (tmp_path / "file").touch()
-    root, folder = place_in_a_new_process(tmp_path / "file", TMPDIR=str(tmp_path))
-    assert root == folder.parent
-    assert root.parent == tmp_path
-    assert not root.exists()
-
-
 def test_what_nobody_used_for_weeks_is_removed_and_nothing_else(tmp_path):
     now = time.time()
     for name, days in {

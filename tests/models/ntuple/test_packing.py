@@ -10,6 +10,7 @@ import pytest
 
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
+from plyd.models.ntuple import packing
 from plyd.models.ntuple.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from plyd.models.ntuple.packing import MOST_STEPS, pack, unpack, unpacked
 
@@ -288,3 +289,66 @@ def test_a_packed_network_is_a_checkpoint_again(path):
     )
     assert np.abs(again.whole() - before.whole()).max() <= 0.25
     assert again.fresh_weight == 3.0
+
+
+def dense(path, network="01234 12345 23456 34567", **changed):
+    """A small file of a large network, every weight of which is kept."""
+    pack(path, checkpoint_of(0, network="0"), 1.0, 1.0, {})
+    size = sum(16 ** len(word) for word in network.split())
+    same = {"network": network, "weights": size, "kept": size, "used": deflated(b"\xff" * (size // 8))}
+    rewritten(path, **same, low=deflated(bytes(size)), high=deflated(bytes(size)), **changed)
+    return size
+
+
+def test_a_network_is_read_in_little_more_memory_than_it_has(path):
+    size = dense(path)
+    assert path.stat().st_size < 40_000
+    assert peak_of(lambda: unpack(path)) < 2 * size + (64 << 20)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"network": "012345 123456 234567", "base": 32, "weights": 3 << 30},
+        {"network": "012345", "base": 33, "weights": 33**6},
+        {"network": "0 " * 65, "weights": 65 * 16},
+    ],
+    ids=str,
+)
+def test_a_header_may_ask_only_for_a_network_within_bounds(path, whole, header):
+    rewritten(path, **header)
+    assert "allowed" in refusal(path)
+    assert peak_of(lambda: refusal(path)) < 1 << 20
+
+
+def test_a_small_file_may_use_little_memory_and_is_refused_while_it_is_read(path, monkeypatch):
+    dense(path)
+    monkeypatch.setattr(packing, "SMALL_BYTES", 5 << 20)
+    pieces = []
+    pages = packing._pages
+    monkeypatch.setattr(packing, "_pages", lambda bits: pieces.append(bits) or pages(bits))
+    monkeypatch.setattr(packing, "MOST_EXPANSION", 1)
+    assert "it uses 6 MiB or more; allowed for a file of its size are 5" in refusal(path)
+    assert len(pieces) == 3  # each is of 2 MiB
+
+
+def test_memory_that_a_fresh_weight_fills_counts_before_anything_is_read(path, monkeypatch):
+    dense(path, fresh_weight=3.0)
+    monkeypatch.setattr(packing, "SMALL_BYTES", 5 << 20)
+    monkeypatch.setattr(packing, "MOST_EXPANSION", 1)
+    assert "it uses 8 MiB or more" in refusal(path)
+    assert peak_of(lambda: refusal(path)) < 1 << 20
+
+
+def test_a_large_network_of_which_little_was_learned_uses_little(path, monkeypatch):
+    monkeypatch.setattr(packing, "SMALL_BYTES", 1 << 20)
+    pack(path, checkpoint_of(30, network="012345"), 1.0, 1.0, {})
+    assert np.count_nonzero(unpack(path).counts) == 30
+
+
+def test_without_memory_a_network_is_refused(path, whole, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(packing.np, "zeros", fail)
+    assert "there is no memory for 0 MiB of weights" in refusal(path)

@@ -6,7 +6,9 @@ import stat
 
 import pytest
 
-from plyd.servers.access.addresses import Address, BadAddress, clear_path, parse_address, refuse_if_taken
+from plyd.servers.access import port_holder
+from plyd.servers.access.addresses import Address, BadAddress, clear_path, parse_address, refuse_if_taken, reserved
+from tests.ports import free_ports
 
 
 @pytest.mark.parametrize(
@@ -138,3 +140,25 @@ def test_a_text_that_could_be_no_place_is_refused(text):
 def test_a_host_that_no_name_server_could_know_is_refused(host):
     with pytest.raises(BadAddress, match="cannot listen on"):
         refuse_if_taken(parse_address(f"{host}:1"))
+
+
+def test_an_address_is_reserved_once_and_who_comes_second_is_told_who_has_it():
+    address = Address("127.0.0.1", free_ports(1))
+    for _ in range(2):  # it is free again afterwards
+        with reserved(address):
+            refuse_if_taken(address)  # nobody listens yet
+            complaint = f"cannot listen on {address}: Address already in use by process {os.getpid()} \\("
+            with pytest.raises(BadAddress, match=complaint), reserved(address):
+                pass
+
+
+def test_the_process_that_listens_is_named():
+    named = rf"by process {os.getpid()} \("
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadAddress, match=named):
+        refuse_if_taken(Address(*taken.getsockname()))
+
+
+def test_a_listener_that_cannot_be_seen_is_not_named(monkeypatch):
+    monkeypatch.setattr(port_holder, "_inodes", lambda port: iter(()))
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadAddress, match=r"already in use$"):
+        refuse_if_taken(Address(*taken.getsockname()))

@@ -3,14 +3,13 @@
 import io
 import json
 import logging
-import os
 import re
 import sys
 
 import pytest
 
-from plyd.servers.telemetry import log
-from plyd.servers.telemetry.log import HumanFormatter, JsonFormatter, LoggedCall, NonBlockingPipe
+from plyd.servers.telemetry import line_writer, log
+from plyd.servers.telemetry.log import HumanFormatter, JsonFormatter, LoggedCall
 
 CALL = LoggedCall(7.0079, "Search", "OK", 0.00125, "unix:", {"game": "sticks"})
 FIELDS = {"method": "Search", "status": "OK", "ms": 1.25, "peer": "unix:", "game": "sticks"}
@@ -75,21 +74,22 @@ def test_people_read_what_happened_first():
     assert re.fullmatch(r"\d\d:\d\d:\d\d Apply OK 1\.2 ms peer=unix: game=sticks", other)
 
 
-def test_a_pipe_that_fills_takes_whole_lines_or_none():
-    reads, writes = os.pipe()
-    pipe = NonBlockingPipe(f"/proc/self/fd/{writes}")
-    lines = "".join(f"{number} {'x' * 300}\n" for number in range(64))
-    for _ in range(10):  # more than a pipe holds
-        pipe.write(lines)
-    os.set_blocking(reads, False)
-    taken = os.read(reads, 1 << 20).decode()
-    assert taken.startswith(lines)
-    assert taken.endswith("\n")
-    assert set(taken.splitlines()) == set(lines.splitlines())
-    pipe.write("and again\n")
-    assert os.read(reads, 100) == b"and again\n"
-    os.close(reads)
-    os.close(writes)
+@pytest.mark.parametrize("form", ["human", "json"])
+def test_a_line_says_how_many_were_lost(monkeypatch, keep_loggers, tmp_path, form):
+    with (tmp_path / "log").open("w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        log.set_up("info", form)
+        monkeypatch.setattr(line_writer, "MAX_QUEUED_BYTES", 0)
+        for _ in range(3):
+            logging.getLogger("plyd.daemon").info("no room")
+        monkeypatch.setattr(line_writer, "MAX_QUEUED_BYTES", 1 << 20)
+        logging.getLogger("plyd.daemon").info("there is room again")
+        logging.getLogger().handlers[0].flush()
+    told, after = (tmp_path / "log").read_text().splitlines()
+    assert "3 log lines were lost" in told
+    assert "warning" in told
+    assert "there is room again" in after
+    assert log.lines_lost() == 3
 
 
 @pytest.mark.parametrize(
