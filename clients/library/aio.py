@@ -9,13 +9,14 @@ from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
+from plyd.clients.library.balance import Lease
 from plyd.clients.library.channel import Credentials, channel_config
-from plyd.clients.library.errors import Cancelled, Unavailable
+from plyd.clients.library.connections import AsyncConnections
+from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
-    CHANNEL_OPTIONS,
     RETRY_SECONDS,
     ClientSettings,
     LimitArgs,
@@ -33,11 +34,14 @@ from plyd.clients.library.requests import (
     join_lines,
 )
 from plyd.clients.library.resend import AsyncBatchSender
-from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
+from plyd.v1 import engine_pb2
 
 
 class AsyncEngineClient:
-    """Calls one daemon from asyncio. Close it, or use it in an `async with`. See EngineClient for the arguments."""
+    """Calls a daemon, or the least loaded of several, from asyncio. Close it, or use it in an `async with`.
+
+    See EngineClient for the arguments.
+    """
 
     def __init__(
         self,
@@ -50,15 +54,7 @@ class AsyncEngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._channel = (
-            grpc.aio.secure_channel(config.target, config.encryption, CHANNEL_OPTIONS)
-            if config.encryption
-            else grpc.aio.insecure_channel(config.target, CHANNEL_OPTIONS)
-        )
-        self._engine: Any = engine_pb2_grpc.EngineServiceStub(self._channel)
-        self._rules: Any = rules_pb2_grpc.RulesServiceStub(self._channel)
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)
-        self._closed = asyncio.Event()
+        self._connections = AsyncConnections(config)
 
     async def __aenter__(self) -> Self:
         return self
@@ -70,24 +66,35 @@ class AsyncEngineClient:
 
     async def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
-        self._closed.set()
-        await self._channel.close()
+        await self._connections.close()
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
-        """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
+        """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
+        waits = not self._connections.config.is_many
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
-                    with contextlib.suppress(grpc.RpcError):
-                        reply = await self._health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True)
-                        if reply.status == health_pb2.HealthCheckResponse.SERVING:
-                            return
+                    with await self._connections.call() as daemon:
+                        try:
+                            reply = await daemon.health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=waits)
+                            if reply.status == health_pb2.HealthCheckResponse.SERVING:
+                                return
+                        except grpc.RpcError:
+                            daemon.avoid()
                     await self._pause(0.02)
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     async def watch(self) -> AsyncGenerator[bool, None]:
-        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
-        stream = self._health.Watch(health_pb2.HealthCheckRequest())
+        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost.
+
+        Of several daemons: whether any serves.
+        """
+        if self._connections.config.is_many:
+            async with aclosing(self._connections.any_serving()) as changes:
+                async for is_serving in changes:
+                    yield is_serving
+        with await self._connections.call() as daemon:
+            stream = daemon.health.Watch(health_pb2.HealthCheckRequest())
         try:
             with cancelled_call():
                 async for reply in stream:
@@ -99,7 +106,7 @@ class AsyncEngineClient:
 
     async def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:  # noqa: ASYNC109
         """The daemon and its engines."""
-        response: engine_pb2.DescribeResponse = await self._unary(self._engine, self.settings.describe(timeout))
+        response: engine_pb2.DescribeResponse = await self._unary("engine", self.settings.describe(timeout))
         return response
 
     async def search(
@@ -112,7 +119,7 @@ class AsyncEngineClient:
     ) -> Report:
         """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
         root = self.settings.position(position, moves)
-        response = await self._unary(self._engine, self.settings.search("Search", root, args, timeout))
+        response = await self._unary("engine", self.settings.search("Search", root, args, timeout))
         report: Report = response.report
         return report
 
@@ -128,33 +135,36 @@ class AsyncEngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            try:
-                with cancelled_call():
-                    async for response in stream:
-                        is_begun = True
-                        yield response.report
-                return
-            except grpc.RpcError as error:
-                if is_begun:
-                    raise self.settings.explain(error) from None
-                await self._pause(retry.delay_after(self.settings.explain(error)))
-            finally:
-                stream.cancel()
+            with await self._connections.call() as daemon:
+                stream = daemon.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                try:
+                    with cancelled_call():
+                        async for response in stream:
+                            is_begun = True
+                            yield response.report
+                    return
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+                    if is_begun:
+                        raise failure from None
+                finally:
+                    stream.cancel()
+            await self._pause(self._connections.delay_after(failure, daemon, retry))
 
     async def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "AsyncGame":
         """A game that the engine follows from move to move; use it in an `async with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
-            game = AsyncGame(self._engine, self.settings)
+            lease = await self._connections.game()
+            game = AsyncGame(lease, self.settings)
             try:
                 await game._change(new_game=engine_pb2.NewGameCommand(position=start, options=options))
                 return game
             except BaseException as error:
                 game.close()
-                if not isinstance(error, Unavailable):
+                if not isinstance(error, Unavailable | Overloaded):
                     raise
-                await self._pause(retry.delay_after(error))
+                await self._pause(self._connections.delay_after(error, lease.daemon, retry))
 
     async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
@@ -178,25 +188,27 @@ class AsyncEngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
-                try:
-                    with cancelled_call():
-                        async for response in stream:
-                            retry = self.settings.retry()
-                            yield sender.answered().lines, response
-                    await filling
-                    return
-                except grpc.RpcError as error:
-                    await self._pause(retry.delay_after(self.settings.explain(error)))
-                finally:
-                    stream.cancel()
+                with await self._connections.call() as daemon:
+                    stream = daemon.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                    try:
+                        with cancelled_call():
+                            async for response in stream:
+                                retry = self.settings.retry()
+                                yield sender.answered().lines, response
+                        await filling
+                        return
+                    except grpc.RpcError as error:
+                        failure = self.settings.explain(error)
+                    finally:
+                        stream.cancel()
+                await self._pause(self._connections.delay_after(failure, daemon, retry))
         finally:
             filling.cancel()
             sender.close()
 
     async def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:  # noqa: ASYNC109
         """The start of a game, after the environment's opening moves."""
-        state: State = (await self._unary(self._rules, self.settings.new_game(start, seed, timeout))).state
+        state: State = (await self._unary("rules", self.settings.new_game(start, seed, timeout))).state
         return state
 
     async def inspect(
@@ -207,7 +219,7 @@ class AsyncEngineClient:
     ) -> State:
         """Everything the rules say about a position."""
         call = self.settings.inspect(self.settings.position(position, moves), timeout)
-        state: State = (await self._unary(self._rules, call)).state
+        state: State = (await self._unary("rules", call)).state
         return state
 
     async def apply(
@@ -220,23 +232,25 @@ class AsyncEngineClient:
     ) -> State:
         """The state after moves and, with_chance, after the environment's reply."""
         call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
-        state: State = (await self._unary(self._rules, call)).state
+        state: State = (await self._unary("rules", call)).state
         return state
 
-    async def _unary(self, stub: Any, call: RpcCall) -> Any:
+    async def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
-            try:
-                with cancelled_call():
-                    method = getattr(stub, call.method)
-                    return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            except grpc.RpcError as error:
-                await self._pause(retry.delay_after(self.settings.explain(error)))
+            with await self._connections.call() as daemon:
+                method = getattr(getattr(daemon, service), call.method)
+                try:
+                    with cancelled_call():
+                        return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+            await self._pause(self._connections.delay_after(failure, daemon, retry))
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._closed.wait(), seconds)
-        if self._closed.is_set():
+            await asyncio.wait_for(self._connections.closed.wait(), seconds)
+        if self._connections.closed.is_set():
             raise Cancelled("the client was closed") from None
 
 
@@ -245,9 +259,10 @@ class AsyncGame:
 
     state: State
 
-    def __init__(self, stub: Any, settings: ClientSettings) -> None:
+    def __init__(self, lease: Lease, settings: ClientSettings) -> None:
+        self._lease = lease
         self._settings = settings
-        self._stream = stub.Play(metadata=settings.metadata)
+        self._stream = lease.daemon.engine.Play(metadata=settings.metadata)
         self._sending = asyncio.Lock()
         self._last_id = 0
         self._last_read_id = 0
@@ -263,6 +278,7 @@ class AsyncGame:
     def close(self) -> None:
         """End the game; a running search is cancelled."""
         self._stream.cancel()
+        self._lease.end()
 
     async def moves(self, *moves: str) -> State:
         """Play moves, all or none."""

@@ -1,6 +1,5 @@
 """`EngineClient`: the blocking client of a daemon."""
 
-import contextlib
 import queue
 import threading
 import time
@@ -9,13 +8,14 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2
 
-from plyd.clients.library.channel import Credentials, channel_config, open_channel
-from plyd.clients.library.errors import Cancelled, Unavailable
+from plyd.clients.library.balance import Lease
+from plyd.clients.library.channel import Credentials, channel_config
+from plyd.clients.library.connections import Connections
+from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
-    CHANNEL_OPTIONS,
     RETRY_SECONDS,
     ClientSettings,
     LimitArgs,
@@ -33,15 +33,17 @@ from plyd.clients.library.requests import (
     join_lines,
 )
 from plyd.clients.library.resend import BatchSender
-from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
+from plyd.v1 import engine_pb2
 
 
 class EngineClient:
-    """Calls one daemon. Safe to share between threads; close it, or use it in a `with`.
+    """Calls a daemon, or the least loaded of several. Safe to share between threads; close it, or use it in a `with`.
 
     `game` may be empty if the daemon serves one game. A call waits up to `retry_seconds` for an unreachable daemon.
     `timeout` is the maximum time of an answer in seconds, added to the time given to a search. "tls:HOST:PORT" is
-    encrypted. `credentials` default to those of the environment (see library/channel.py).
+    encrypted. "HOST:PORT,HOST:PORT" and a name with several IP addresses stand for several daemons: each call goes to
+    the least loaded one that serves, and a game stays where it began. `credentials` default to those of the environment
+    (see library/channel.py).
     """
 
     def __init__(
@@ -55,11 +57,7 @@ class EngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._channel = open_channel(config, CHANNEL_OPTIONS)
-        self._engine = engine_pb2_grpc.EngineServiceStub(self._channel)
-        self._rules = rules_pb2_grpc.RulesServiceStub(self._channel)
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)
-        self._closed = threading.Event()
+        self._connections = Connections(config)
 
     def __enter__(self) -> Self:
         return self
@@ -71,23 +69,31 @@ class EngineClient:
 
     def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
-        self._closed.set()
-        self._channel.close()
+        self._connections.close()
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
-        """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
-        end = time.monotonic() + timeout
+        """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
+        end, waits = time.monotonic() + timeout, not self._connections.config.is_many
         while (left := end - time.monotonic()) > 0:
-            with contextlib.suppress(grpc.RpcError):
-                reply = self._health.Check(health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=True)
-                if reply.status == health_pb2.HealthCheckResponse.SERVING:
-                    return
+            with self._connections.call() as daemon:
+                try:
+                    reply = daemon.health.Check(health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=waits)
+                    if reply.status == health_pb2.HealthCheckResponse.SERVING:
+                        return
+                except grpc.RpcError:
+                    daemon.avoid()
             self._pause(min(0.02, max(0.0, left)))
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     def watch(self) -> Iterator[bool]:
-        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
-        stream = self._health.Watch(health_pb2.HealthCheckRequest())
+        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost.
+
+        Of several daemons: whether any serves.
+        """
+        if self._connections.config.is_many:
+            yield from self._connections.any_serving()
+        with self._connections.call() as daemon:
+            stream = daemon.health.Watch(health_pb2.HealthCheckRequest())
         try:
             for reply in stream:
                 yield reply.status == health_pb2.HealthCheckResponse.SERVING
@@ -98,7 +104,7 @@ class EngineClient:
 
     def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:
         """The daemon and its engines."""
-        response: engine_pb2.DescribeResponse = self._unary(self._engine, self.settings.describe(timeout))
+        response: engine_pb2.DescribeResponse = self._unary("engine", self.settings.describe(timeout))
         return response
 
     def search(
@@ -111,7 +117,7 @@ class EngineClient:
     ) -> Report:
         """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
         root = self.settings.position(position, moves)
-        response = self._unary(self._engine, self.settings.search("Search", root, args, timeout))
+        response = self._unary("engine", self.settings.search("Search", root, args, timeout))
         report: Report = response.report
         return report
 
@@ -127,27 +133,30 @@ class EngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            stream = self._engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            try:
-                for response in stream:
-                    is_begun = True
-                    yield response.report
-                return
-            except grpc.RpcError as error:
-                if is_begun:
-                    raise self.settings.explain(error) from None
-                self._pause(retry.delay_after(self.settings.explain(error)))
-            finally:
-                stream.cancel()
+            with self._connections.call() as daemon:
+                stream = daemon.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                try:
+                    for response in stream:
+                        is_begun = True
+                        yield response.report
+                    return
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+                    if is_begun:
+                        raise failure from None
+                finally:
+                    stream.cancel()
+            self._pause(self._connections.delay_after(failure, daemon, retry))
 
     def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "Game":
         """A game that the engine follows from move to move; use it in a `with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
+            lease = self._connections.game()
             try:
-                return Game(self._engine, self.settings, start, options)
-            except Unavailable as error:
-                self._pause(retry.delay_after(error))
+                return Game(lease, self.settings, start, options)
+            except (Unavailable, Overloaded) as error:
+                self._pause(self._connections.delay_after(error, lease.daemon, retry))
 
     def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
@@ -164,30 +173,32 @@ class EngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                stream = self._engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
-                try:
-                    for response in stream:
-                        retry = self.settings.retry()
-                        yield sender.answered().lines, response
-                    sender.check()
-                    return
-                except grpc.RpcError as error:
-                    sender.check()
-                    self._pause(retry.delay_after(self.settings.explain(error)))
-                finally:
-                    stream.cancel()
+                with self._connections.call() as daemon:
+                    stream = daemon.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                    try:
+                        for response in stream:
+                            retry = self.settings.retry()
+                            yield sender.answered().lines, response
+                        sender.check()
+                        return
+                    except grpc.RpcError as error:
+                        sender.check()
+                        failure = self.settings.explain(error)
+                    finally:
+                        stream.cancel()
+                self._pause(self._connections.delay_after(failure, daemon, retry))
         finally:
             sender.close()
 
     def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:
         """The start of a game, after the environment's opening moves."""
-        state: State = self._unary(self._rules, self.settings.new_game(start, seed, timeout)).state
+        state: State = self._unary("rules", self.settings.new_game(start, seed, timeout)).state
         return state
 
     def inspect(self, position: str | Position = "", moves: Sequence[str] = (), timeout: float | None = None) -> State:
         """Everything the rules say about a position."""
         call = self.settings.inspect(self.settings.position(position, moves), timeout)
-        state: State = self._unary(self._rules, call).state
+        state: State = self._unary("rules", call).state
         return state
 
     def apply(
@@ -200,19 +211,22 @@ class EngineClient:
     ) -> State:
         """The state after moves and, with_chance, after the environment's reply."""
         call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
-        state: State = self._unary(self._rules, call).state
+        state: State = self._unary("rules", call).state
         return state
 
-    def _unary(self, stub: Any, call: RpcCall) -> Any:
+    def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
-            try:
-                return getattr(stub, call.method)(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            except grpc.RpcError as error:
-                self._pause(retry.delay_after(self.settings.explain(error)))
+            with self._connections.call() as daemon:
+                method = getattr(getattr(daemon, service), call.method)
+                try:
+                    return method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+            self._pause(self._connections.delay_after(failure, daemon, retry))
 
     def _pause(self, seconds: float) -> None:
-        if self._closed.wait(seconds):
+        if self._connections.closed.wait(seconds):
             raise Cancelled("the client was closed") from None
 
 
@@ -223,14 +237,15 @@ class Game:
 
     def __init__(
         self,
-        stub: engine_pb2_grpc.EngineServiceStub,
+        lease: Lease,
         settings: ClientSettings,
         position: Position,
         options: dict[str, str],
     ) -> None:
+        self._lease = lease
         self._settings = settings
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
-        self._replies = stub.Play(iter(self._commands.get, None), metadata=settings.metadata)
+        self._replies = lease.daemon.engine.Play(iter(self._commands.get, None), metadata=settings.metadata)
         self._last_id = 0
         self._last_read_id = 0
         self._sending = threading.Lock()
@@ -252,6 +267,7 @@ class Game:
         """End the game; a running search is cancelled."""
         self._commands.put(None)
         self._replies.cancel()
+        self._lease.end()
 
     def moves(self, *moves: str) -> State:
         """Play moves, all or none."""

@@ -5,6 +5,7 @@ import grpc
 from plyd.v1 import engine_pb2
 from tests.patience import SOON
 from tests.servers.daemons import SLOW, read_out, search_request
+from tests.servers.fakes import FakeEngine
 
 
 def numbers(load):
@@ -12,7 +13,8 @@ def numbers(load):
 
 
 def test_the_load_is_told_at_once_and_as_it_changes(sticks):
-    loads = map(numbers, sticks.caller.engine.WatchLoad(engine_pb2.WatchLoadRequest(), timeout=SOON))
+    stream = sticks.caller.engine.WatchLoad(engine_pb2.WatchLoadRequest(), timeout=SOON)
+    loads = map(numbers, stream)
     assert next(loads) == (1, 0, 0)
     running = sticks.occupied()
     assert next(loads) == (1, 1, 0)
@@ -22,9 +24,11 @@ def test_the_load_is_told_at_once_and_as_it_changes(sticks):
     assert next(loads) == (1, 1, 0)
     running.cancel()
     assert next(loads) == (1, 0, 0)
+    stream.cancel()
 
 
-def test_the_load_ends_when_the_daemon_shuts_down(sticks):
+def test_the_load_ends_when_the_daemon_shuts_down(open_daemon):
+    sticks = open_daemon(FakeEngine())
     loads = sticks.caller.engine.WatchLoad(engine_pb2.WatchLoadRequest(), timeout=SOON)
     assert numbers(next(loads)) == (1, 0, 0)
     stopped = sticks.stop()
