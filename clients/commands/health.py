@@ -39,7 +39,7 @@ def health(address: str, service: str, wait_seconds: float) -> None:
                 client.wait_until_ready(wait_seconds)
     except PlydError as error:
         raise click.ClickException(str(error)) from None
-    with open_channel(config, DaemonAddress(config.target), health_checked=False) as channel:
+    with open_channel(config, DaemonAddress(config.target)) as channel:
         try:
             stub: Any = health_pb2_grpc.HealthStub(channel)
             reply = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)

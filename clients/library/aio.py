@@ -70,7 +70,7 @@ class AsyncEngineClient:
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
-        waits = not self._connections.config.is_many
+        waits = not await self._connections.are_many()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
@@ -89,7 +89,7 @@ class AsyncEngineClient:
 
         Of several daemons: whether any serves.
         """
-        if self._connections.config.is_many:
+        if await self._connections.are_many():
             async with aclosing(self._connections.any_serving()) as changes:
                 async for is_serving in changes:
                     yield is_serving

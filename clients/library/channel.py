@@ -76,10 +76,11 @@ class Credentials:
 
 
 class DaemonAddress(NamedTuple):
-    """Where one daemon answers, and the name that its certificate is checked against, if that is another."""
+    """Where one daemon answers, and how to connect to it."""
 
     target: str
-    authority: str = ""
+    authority: str = ""  # the name that its certificate is checked against, if not the target
+    health_checked: bool = False  # calls fail unsent while the daemon does not report SERVING
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +101,6 @@ class ChannelConfig:
         """Whether the daemons have to be looked up by name."""
         return any(host_name(address.target) for address in self.addresses)
 
-    @property
-    def is_many(self) -> bool:
-        """Whether there may be several daemons."""
-        return len(self.addresses) > 1 or self.has_names
-
 
 def channel_config(target: str, credentials: Credentials | None = None) -> ChannelConfig:
     """How to connect to an address. A token is sent only over TLS or within this machine."""
@@ -120,26 +116,26 @@ def channel_config(target: str, credentials: Credentials | None = None) -> Chann
     return ChannelConfig(target.removeprefix(TLS), shown.channel_credentials(), metadata)
 
 
-def open_channel(config: ChannelConfig, address: DaemonAddress, *, health_checked: bool) -> grpc.Channel:
+def open_channel(config: ChannelConfig, address: DaemonAddress) -> grpc.Channel:
     """A channel to one daemon, for blocking calls."""
-    options = channel_options(address, health_checked)
+    options = channel_options(address)
     if config.encryption:
         return grpc.secure_channel(address.target, config.encryption, options)
     return grpc.insecure_channel(address.target, options)
 
 
-def open_async_channel(config: ChannelConfig, address: DaemonAddress, *, health_checked: bool) -> grpc.aio.Channel:
+def open_async_channel(config: ChannelConfig, address: DaemonAddress) -> grpc.aio.Channel:
     """A channel to one daemon, for asyncio."""
-    options = channel_options(address, health_checked)
+    options = channel_options(address)
     if config.encryption:
         return grpc.aio.secure_channel(address.target, config.encryption, options)
     return grpc.aio.insecure_channel(address.target, options)
 
 
-def channel_options(address: DaemonAddress, health_checked: bool) -> list[tuple[str, Any]]:
-    """The options of a channel. If health-checked, calls fail unsent while the daemon does not report SERVING."""
+def channel_options(address: DaemonAddress) -> list[tuple[str, Any]]:
+    """The options of a channel."""
     service: dict[str, Any] = {"loadBalancingConfig": [{"round_robin": {}}]}  # unlike pick_first, it always reconnects
-    if health_checked:
+    if address.health_checked:
         service["healthCheckConfig"] = {"serviceName": ""}
     options = [*CHANNEL_OPTIONS, ("grpc.service_config", json.dumps(service))]
     return [*options, ("grpc.default_authority", address.authority)] if address.authority else options
@@ -161,8 +157,12 @@ def host_name(address: str) -> str:
 
 
 def find_daemons(config: ChannelConfig) -> tuple[DaemonAddress, ...]:
-    """The addresses of all daemons: each name is looked up now. Blocks."""
-    return tuple(found for address in config.addresses for found in _look_up(address))
+    """The addresses of all daemons: each name is looked up now. Blocks.
+
+    A lone one is not health-checked: there is no other to call instead, and behind it may be a proxy of several.
+    """
+    found = [each for address in config.addresses for each in _look_up(address)]
+    return tuple(each._replace(health_checked=len(found) > 1) for each in found)
 
 
 def _look_up(address: DaemonAddress) -> list[DaemonAddress]:

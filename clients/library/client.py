@@ -73,7 +73,7 @@ class EngineClient:
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
-        end, waits = time.monotonic() + timeout, not self._connections.config.is_many
+        end, waits = time.monotonic() + timeout, not self._connections.are_many()
         while (left := end - time.monotonic()) > 0:
             with self._connections.call() as daemon:
                 try:
@@ -90,7 +90,7 @@ class EngineClient:
 
         Of several daemons: whether any serves.
         """
-        if self._connections.config.is_many:
+        if self._connections.are_many():
             yield from self._connections.any_serving()
         with self._connections.call() as daemon:
             stream = daemon.health.Watch(health_pb2.HealthCheckRequest())

@@ -1,7 +1,7 @@
 """The connections of a client: one to each daemon behind its address, found by name, watched, and closed.
 
-An address that names one daemon has one plain connection. One that names several has a health-checked connection to
-each: gRPC fails a call at once, unsent, where the daemon does not say SERVING, and the balancer sends it elsewhere.
+A lone daemon has one plain connection. Each of several has a health-checked one: gRPC fails a call at once, unsent,
+where the daemon does not report SERVING, and the balancer sends it elsewhere.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class Connections:
         self._balancer = Balancer()
         self._wake = threading.Event()  # look at the names again
         self._starting = threading.Lock()
-        if not config.is_many:
+        if len(config.addresses) == 1 and not config.has_names:
             self._update(config.addresses)
 
     def call(self) -> Lease:
@@ -58,9 +58,13 @@ class Connections:
         self._wake.set()
         return self._balancer.delay_after(error, daemon, retry)
 
+    def are_many(self) -> bool:
+        """Whether there are several daemons now."""
+        self._start()
+        return len(self._balancer.daemons) > 1
+
     def any_serving(self) -> Iterator[bool]:
         """Whether any of the daemons there are now serves: now, and again at each change."""
-        self._start()
         changes: queue.SimpleQueue[tuple[int, grpc.ChannelConnectivity]] = queue.SimpleQueue()
         subscribed = []
         for number, daemon in enumerate(self._balancer.daemons):
@@ -103,11 +107,11 @@ class Connections:
 
     def _update(self, addresses: tuple[DaemonAddress, ...]) -> None:
         for daemon in self._balancer.update(addresses, self._connect):
-            if self.config.is_many:
+            if daemon.address.health_checked:
                 threading.Thread(target=self._follow_load, args=(daemon,), daemon=True).start()
 
     def _connect(self, address: DaemonAddress) -> Daemon:
-        channel = open_channel(self.config, address, health_checked=self.config.is_many)
+        channel = open_channel(self.config, address)
         return Daemon(address, channel, channel.close)
 
     def _follow_names(self) -> None:
@@ -149,7 +153,7 @@ class AsyncConnections:
         self._wake = asyncio.Event()
         self._starting = asyncio.Lock()
         self._tasks: set[asyncio.Future[Any]] = set()
-        if not config.is_many:
+        if len(config.addresses) == 1 and not config.has_names:
             self._update(config.addresses)
 
     async def call(self) -> Lease:
@@ -167,9 +171,13 @@ class AsyncConnections:
         self._wake.set()
         return self._balancer.delay_after(error, daemon, retry)
 
+    async def are_many(self) -> bool:
+        """Whether there are several daemons now."""
+        await self._start()
+        return len(self._balancer.daemons) > 1
+
     async def any_serving(self) -> AsyncGenerator[bool, None]:
         """Whether any of the daemons there are now serves: now, and again at each change."""
-        await self._start()
         told = None
         while True:
             states = [(each.channel, each.channel.get_state(try_to_connect=True)) for each in self._balancer.daemons]
@@ -204,11 +212,11 @@ class AsyncConnections:
 
     def _update(self, addresses: tuple[DaemonAddress, ...]) -> None:
         for daemon in self._balancer.update(addresses, self._connect):
-            if self.config.is_many:
+            if daemon.address.health_checked:
                 self._begin(self._follow_load(daemon))
 
     def _connect(self, address: DaemonAddress) -> Daemon:
-        channel = open_async_channel(self.config, address, health_checked=self.config.is_many)
+        channel = open_async_channel(self.config, address)
         return Daemon(address, channel, lambda: self._begin(channel.close()))
 
     def _begin(self, work: Any) -> None:

@@ -13,6 +13,7 @@ PlydError
 └── BadEndpoint       a bridge cannot listen, or may not listen, at this address
 """
 
+import re
 from typing import Any
 
 import grpc
@@ -24,6 +25,7 @@ from plyd.v1 import engine_pb2
 DETAILS_KEY = "grpc-status-details-bin"
 BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: replaces the status that ended the stream
 SERVER_CLOSING = "CANCELLED"  # details of a call that reached a closing server; a call that we cancel has others
+RESET = re.compile(r"Stream removed|RST_STREAM with error code")  # gRPC's words for a stream that was cut; a daemon has none
 
 
 class PlydError(Exception):
@@ -88,11 +90,14 @@ ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
 
 
 def status_of(error: Any) -> grpc.StatusCode:
-    """The status of a gRPC error. grpc.aio reports a stream that breaks during a write as INTERNAL, and a call to a
-    closing server as CANCELLED; both become UNAVAILABLE.
+    """The status of a gRPC error, UNAVAILABLE for every way in which a connection or a stream breaks.
+
+    A proxy whose daemon dies cuts the stream, which gRPC reports as INTERNAL, UNKNOWN or CANCELLED. grpc.aio reports a
+    stream that breaks during a write as INTERNAL, and a call to a closing server as CANCELLED.
     """
-    code, details = error.code(), error.details()
-    if details == BROKEN_WRITE or (code, details) == (grpc.StatusCode.CANCELLED, SERVER_CLOSING):
+    code, details = error.code(), error.details() or ""
+    is_cut = code is not grpc.StatusCode.DEADLINE_EXCEEDED and RESET.search(details)
+    if is_cut or details == BROKEN_WRITE or (code, details) == (grpc.StatusCode.CANCELLED, SERVER_CLOSING):
         return grpc.StatusCode.UNAVAILABLE
     return code  # type: ignore[no-any-return]
 
