@@ -33,6 +33,7 @@ class Daemon:
         self.rules: Any = rules_pb2_grpc.RulesServiceStub(channel)
         self.health: Any = health_pb2_grpc.HealthStub(channel)
         self.calls = 0  # of this client, in progress
+        self._most_calls = 0  # since the last report
         self.games = 0  # of this client, open
         self.turn = 0  # when it was last chosen; larger is later
         self.avoid_until = 0.0
@@ -46,17 +47,26 @@ class Daemon:
         return (self.calls + self._others) / self._slots
 
     def report(self, load: engine_pb2.WatchLoadResponse) -> None:
-        """Note what the daemon says of its load."""
+        """Note what the daemon says of its load.
+
+        That includes our own calls of a moment ago, some of which have ended since.
+        """
         self._slots = max(1, load.slots)
-        self._others = max(0, load.running + load.waiting - self.calls)
+        self._others = max(0, load.running + load.waiting - self._most_calls)
+        self._most_calls = self.calls
 
     def forget_load(self) -> None:
         """Note that the load of others is not known."""
         self._others = 0
 
-    def avoid(self, seconds: float = AVOID_SECONDS) -> None:
-        """Prefer the other daemons for some time."""
-        self.avoid_until = time.monotonic() + seconds
+    def begin_call(self) -> None:
+        """Count a call of this client."""
+        self.calls += 1
+        self._most_calls = max(self._most_calls, self.calls)
+
+    def avoid(self, seconds: float = 0.0) -> None:
+        """Prefer the other daemons for some time. Default: AVOID_SECONDS."""
+        self.avoid_until = time.monotonic() + (seconds or AVOID_SECONDS)
 
 
 class Lease:
@@ -108,7 +118,7 @@ class Balancer:
         """The daemon for a call."""
         with self._lock:
             daemon = self._choose()
-            daemon.calls += 1
+            daemon.begin_call()
         return Lease(daemon, lambda: self._end(daemon, calls=1))
 
     def lease_game(self) -> Lease:
@@ -124,7 +134,7 @@ class Balancer:
         A daemon that is unavailable or refuses has done nothing, so that the others are tried at once, each one time.
         """
         if isinstance(error, Unavailable | Overloaded):
-            daemon.avoid(error.retry_seconds or AVOID_SECONDS)
+            daemon.avoid(error.retry_seconds)
             retry.failures += 1
             now = time.monotonic()
             if retry.failures < len(self.daemons) and any(other.avoid_until <= now for other in self.daemons):

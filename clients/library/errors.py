@@ -25,7 +25,7 @@ from plyd.v1 import engine_pb2
 DETAILS_KEY = "grpc-status-details-bin"
 BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: replaces the status that ended the stream
 SERVER_CLOSING = "CANCELLED"  # details of a call that reached a closing server; a call that we cancel has others
-RESET = re.compile(r"Stream removed|RST_STREAM with error code")  # gRPC's words for a stream that was cut; a daemon has none
+RESET = re.compile(r"Stream removed|RST_STREAM with error code")  # gRPC's words for a stream that was cut
 
 
 class PlydError(Exception):

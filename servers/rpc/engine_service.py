@@ -107,10 +107,11 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         sent, searches = None, self.runtime.searches
         try:
             while not draining.done():
-                load = (searches.slots, searches.running, searches.waiting)
-                if load != sent:
-                    slots, running, waiting = sent = load
-                    await send(context, engine_pb2.WatchLoadResponse(slots=slots, running=running, waiting=waiting))
+                busy = (searches.running, searches.waiting)
+                if busy != sent or any(busy):  # of an idle daemon there is no news
+                    running, waiting = sent = busy
+                    load = engine_pb2.WatchLoadResponse(slots=searches.slots, running=running, waiting=waiting)
+                    await send(context, load)
                 await asyncio.wait({draining}, timeout=LOAD_SECONDS)
         finally:
             draining.cancel()

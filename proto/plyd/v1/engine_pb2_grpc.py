@@ -118,7 +118,7 @@ class EngineServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def WatchLoad(self, request, context):
-        """Says how busy the daemon is: at once, and again when it has changed, ten times a second at most. For clients that
+        """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
         choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -52,7 +52,7 @@ class EngineServiceStub:
     Evaluate: _grpc.StreamStreamMultiCallable[_engine_pb2.EvaluateRequest, _engine_pb2.EvaluateResponse]
     """Values many positions, batch by batch, one response for each request, in order. Made for throughput."""
     WatchLoad: _grpc.UnaryStreamMultiCallable[_engine_pb2.WatchLoadRequest, _engine_pb2.WatchLoadResponse]
-    """Says how busy the daemon is: at once, and again when it has changed, ten times a second at most. For clients that
+    """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
     choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
     """
 
@@ -80,7 +80,7 @@ class EngineServiceAsyncStub(EngineServiceStub):
     Evaluate: _aio.StreamStreamMultiCallable[_engine_pb2.EvaluateRequest, _engine_pb2.EvaluateResponse]  # type: ignore[assignment]
     """Values many positions, batch by batch, one response for each request, in order. Made for throughput."""
     WatchLoad: _aio.UnaryStreamMultiCallable[_engine_pb2.WatchLoadRequest, _engine_pb2.WatchLoadResponse]  # type: ignore[assignment]
-    """Says how busy the daemon is: at once, and again when it has changed, ten times a second at most. For clients that
+    """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
     choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
     """
 
@@ -141,7 +141,7 @@ class EngineServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _engine_pb2.WatchLoadRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_engine_pb2.WatchLoadResponse], _abc.AsyncIterator[_engine_pb2.WatchLoadResponse]]:
-        """Says how busy the daemon is: at once, and again when it has changed, ten times a second at most. For clients that
+        """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
         choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
         """
 
