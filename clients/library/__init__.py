@@ -2,7 +2,7 @@
 
 client, aio   EngineClient and AsyncEngineClient, with the same methods
 requests      builds requests, decides timeouts and retries; no I/O
-connections   a connection to each daemon behind the address
+daemons       the daemons behind the address: connections, loads, names
 balance       which of several daemons a call goes to; no I/O
 channel       addresses, credentials and channels
 resend        batches that are sent again when a stream breaks

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2
 
 from plyd.clients.library.balance import Lease
 from plyd.clients.library.channel import Credentials, channel_config
-from plyd.clients.library.connections import AsyncConnections
+from plyd.clients.library.daemons import AsyncDaemonSet
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
@@ -54,7 +54,7 @@ class AsyncEngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._connections = AsyncConnections(config)
+        self._daemons = AsyncDaemonSet(config)
 
     async def __aenter__(self) -> Self:
         return self
@@ -66,21 +66,23 @@ class AsyncEngineClient:
 
     async def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
-        await self._connections.close()
+        await self._daemons.close()
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
-        waits = not await self._connections.are_many()
+        waits = not await self._daemons.are_many()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
-                    with await self._connections.call() as daemon:
+                    with await self._daemons.call() as lease:
                         try:
-                            reply = await daemon.health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=waits)
+                            reply = await lease.stubs.health.Check(
+                                health_pb2.HealthCheckRequest(), wait_for_ready=waits
+                            )
                             if reply.status == health_pb2.HealthCheckResponse.SERVING:
                                 return
                         except grpc.RpcError:
-                            daemon.avoid()
+                            lease.daemon.avoid()
                     await self._pause(0.02)
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
@@ -89,12 +91,12 @@ class AsyncEngineClient:
 
         Of several daemons: whether any serves.
         """
-        if await self._connections.are_many():
-            async with aclosing(self._connections.any_serving()) as changes:
+        if await self._daemons.are_many():
+            async with aclosing(self._daemons.any_serving()) as changes:
                 async for is_serving in changes:
                     yield is_serving
-        with await self._connections.call() as daemon:
-            stream = daemon.health.Watch(health_pb2.HealthCheckRequest())
+        with await self._daemons.call() as lease:
+            stream = lease.stubs.health.Watch(health_pb2.HealthCheckRequest())
         try:
             with cancelled_call():
                 async for reply in stream:
@@ -135,8 +137,8 @@ class AsyncEngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            with await self._connections.call() as daemon:
-                stream = daemon.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+            with await self._daemons.call() as lease:
+                stream = lease.stubs.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
                 try:
                     with cancelled_call():
                         async for response in stream:
@@ -149,13 +151,13 @@ class AsyncEngineClient:
                         raise failure from None
                 finally:
                     stream.cancel()
-            await self._pause(self._connections.delay_after(failure, daemon, retry))
+            await self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     async def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "AsyncGame":
         """A game that the engine follows from move to move; use it in an `async with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
-            lease = await self._connections.game()
+            lease = await self._daemons.game()
             game = AsyncGame(lease, self.settings)
             try:
                 await game._change(new_game=engine_pb2.NewGameCommand(position=start, options=options))
@@ -164,7 +166,7 @@ class AsyncEngineClient:
                 game.close()
                 if not isinstance(error, Unavailable | Overloaded):
                     raise
-                await self._pause(self._connections.delay_after(error, lease.daemon, retry))
+                await self._pause(self._daemons.delay_after(error, lease.daemon, retry))
 
     async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
@@ -188,8 +190,8 @@ class AsyncEngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                with await self._connections.call() as daemon:
-                    stream = daemon.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                with await self._daemons.call() as lease:
+                    stream = lease.stubs.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
                     try:
                         with cancelled_call():
                             async for response in stream:
@@ -201,7 +203,7 @@ class AsyncEngineClient:
                         failure = self.settings.explain(error)
                     finally:
                         stream.cancel()
-                await self._pause(self._connections.delay_after(failure, daemon, retry))
+                await self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
         finally:
             filling.cancel()
             sender.close()
@@ -238,19 +240,19 @@ class AsyncEngineClient:
     async def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
-            with await self._connections.call() as daemon:
-                method = getattr(getattr(daemon, service), call.method)
+            with await self._daemons.call() as lease:
+                method = getattr(getattr(lease.stubs, service), call.method)
                 try:
                     with cancelled_call():
                         return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
                 except grpc.RpcError as error:
                     failure = self.settings.explain(error)
-            await self._pause(self._connections.delay_after(failure, daemon, retry))
+            await self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._connections.closed.wait(), seconds)
-        if self._connections.closed.is_set():
+            await asyncio.wait_for(self._daemons.closed.wait(), seconds)
+        if self._daemons.closed.is_set():
             raise Cancelled("the client was closed") from None
 
 
@@ -262,7 +264,7 @@ class AsyncGame:
     def __init__(self, lease: Lease, settings: ClientSettings) -> None:
         self._lease = lease
         self._settings = settings
-        self._stream = lease.daemon.engine.Play(metadata=settings.metadata)
+        self._stream = lease.stubs.engine.Play(metadata=settings.metadata)
         self._sending = asyncio.Lock()
         self._last_id = 0
         self._last_read_id = 0

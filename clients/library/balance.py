@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from grpc_health.v1 import health_pb2_grpc
 
@@ -22,16 +22,23 @@ from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2_grpc
 AVOID_SECONDS = 1.0  # a daemon that was unavailable is left out for so long; then a call tries it again
 
 
+class Stubs:
+    """The services of a daemon, on one channel."""
+
+    def __init__(self, channel: Any) -> None:
+        self.engine: Any = engine_pb2_grpc.EngineServiceStub(channel)
+        self.rules: Any = rules_pb2_grpc.RulesServiceStub(channel)
+        self.health: Any = health_pb2_grpc.HealthStub(channel)
+
+
 class Daemon:
-    """One daemon: its stubs, and how busy it is."""
+    """One daemon: its channel, and how busy it is."""
 
     def __init__(self, address: DaemonAddress, channel: Any, close: Callable[[], object]) -> None:
         self.address = address
         self.channel = channel
         self.close = close
-        self.engine: Any = engine_pb2_grpc.EngineServiceStub(channel)
-        self.rules: Any = rules_pb2_grpc.RulesServiceStub(channel)
-        self.health: Any = health_pb2_grpc.HealthStub(channel)
+        self.stubs = Stubs(channel)
         self.calls = 0  # of this client, in progress
         self._most_calls = 0  # since the last report
         self.games = 0  # of this client, open
@@ -74,10 +81,11 @@ class Lease:
 
     def __init__(self, daemon: Daemon, on_end: Callable[[], None]) -> None:
         self.daemon = daemon
+        self.stubs = daemon.stubs
         self._on_end: Callable[[], None] | None = on_end
 
-    def __enter__(self) -> Daemon:
-        return self.daemon
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2
 
 from plyd.clients.library.balance import Lease
 from plyd.clients.library.channel import Credentials, channel_config
-from plyd.clients.library.connections import Connections
+from plyd.clients.library.daemons import DaemonSet
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
@@ -57,7 +57,7 @@ class EngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._connections = Connections(config)
+        self._daemons = DaemonSet(config)
 
     def __enter__(self) -> Self:
         return self
@@ -69,19 +69,21 @@ class EngineClient:
 
     def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
-        self._connections.close()
+        self._daemons.close()
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
-        end, waits = time.monotonic() + timeout, not self._connections.are_many()
+        end, waits = time.monotonic() + timeout, not self._daemons.are_many()
         while (left := end - time.monotonic()) > 0:
-            with self._connections.call() as daemon:
+            with self._daemons.call() as lease:
                 try:
-                    reply = daemon.health.Check(health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=waits)
+                    reply = lease.stubs.health.Check(
+                        health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=waits
+                    )
                     if reply.status == health_pb2.HealthCheckResponse.SERVING:
                         return
                 except grpc.RpcError:
-                    daemon.avoid()
+                    lease.daemon.avoid()
             self._pause(min(0.02, max(0.0, left)))
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
@@ -90,10 +92,10 @@ class EngineClient:
 
         Of several daemons: whether any serves.
         """
-        if self._connections.are_many():
-            yield from self._connections.any_serving()
-        with self._connections.call() as daemon:
-            stream = daemon.health.Watch(health_pb2.HealthCheckRequest())
+        if self._daemons.are_many():
+            yield from self._daemons.any_serving()
+        with self._daemons.call() as lease:
+            stream = lease.stubs.health.Watch(health_pb2.HealthCheckRequest())
         try:
             for reply in stream:
                 yield reply.status == health_pb2.HealthCheckResponse.SERVING
@@ -133,8 +135,8 @@ class EngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            with self._connections.call() as daemon:
-                stream = daemon.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+            with self._daemons.call() as lease:
+                stream = lease.stubs.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
                 try:
                     for response in stream:
                         is_begun = True
@@ -146,17 +148,17 @@ class EngineClient:
                         raise failure from None
                 finally:
                     stream.cancel()
-            self._pause(self._connections.delay_after(failure, daemon, retry))
+            self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "Game":
         """A game that the engine follows from move to move; use it in a `with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
-            lease = self._connections.game()
+            lease = self._daemons.game()
             try:
                 return Game(lease, self.settings, start, options)
             except (Unavailable, Overloaded) as error:
-                self._pause(self._connections.delay_after(error, lease.daemon, retry))
+                self._pause(self._daemons.delay_after(error, lease.daemon, retry))
 
     def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
@@ -173,8 +175,8 @@ class EngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                with self._connections.call() as daemon:
-                    stream = daemon.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                with self._daemons.call() as lease:
+                    stream = lease.stubs.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
                     try:
                         for response in stream:
                             retry = self.settings.retry()
@@ -186,7 +188,7 @@ class EngineClient:
                         failure = self.settings.explain(error)
                     finally:
                         stream.cancel()
-                self._pause(self._connections.delay_after(failure, daemon, retry))
+                self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
         finally:
             sender.close()
 
@@ -217,16 +219,16 @@ class EngineClient:
     def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
-            with self._connections.call() as daemon:
-                method = getattr(getattr(daemon, service), call.method)
+            with self._daemons.call() as lease:
+                method = getattr(getattr(lease.stubs, service), call.method)
                 try:
                     return method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
                 except grpc.RpcError as error:
                     failure = self.settings.explain(error)
-            self._pause(self._connections.delay_after(failure, daemon, retry))
+            self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     def _pause(self, seconds: float) -> None:
-        if self._connections.closed.wait(seconds):
+        if self._daemons.closed.wait(seconds):
             raise Cancelled("the client was closed") from None
 
 
@@ -245,7 +247,7 @@ class Game:
         self._lease = lease
         self._settings = settings
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
-        self._replies = lease.daemon.engine.Play(iter(self._commands.get, None), metadata=settings.metadata)
+        self._replies = lease.stubs.engine.Play(iter(self._commands.get, None), metadata=settings.metadata)
         self._last_id = 0
         self._last_read_id = 0
         self._sending = threading.Lock()

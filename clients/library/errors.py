@@ -13,7 +13,6 @@ PlydError
 └── BadEndpoint       a bridge cannot listen, or may not listen, at this address
 """
 
-import re
 from typing import Any
 
 import grpc
@@ -25,7 +24,8 @@ from plyd.v1 import engine_pb2
 DETAILS_KEY = "grpc-status-details-bin"
 BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: replaces the status that ended the stream
 SERVER_CLOSING = "CANCELLED"  # details of a call that reached a closing server; a call that we cancel has others
-RESET = re.compile(r"Stream removed|RST_STREAM with error code")  # gRPC's words for a stream that was cut
+RESET = "RST_STREAM with error code"  # in gRPC's words for a stream that the other side cut
+REMOVED = "Stream removed"  # likewise, of older versions; of a channel that we close too, but that is CANCELLED
 
 
 class PlydError(Exception):
@@ -96,7 +96,7 @@ def status_of(error: Any) -> grpc.StatusCode:
     stream that breaks during a write as INTERNAL, and a call to a closing server as CANCELLED.
     """
     code, details = error.code(), error.details() or ""
-    is_cut = code is not grpc.StatusCode.DEADLINE_EXCEEDED and RESET.search(details)
+    is_cut = RESET in details or (code is not grpc.StatusCode.CANCELLED and details.startswith(REMOVED))
     if is_cut or details == BROKEN_WRITE or (code, details) == (grpc.StatusCode.CANCELLED, SERVER_CLOSING):
         return grpc.StatusCode.UNAVAILABLE
     return code  # type: ignore[no-any-return]

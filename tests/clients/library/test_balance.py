@@ -57,8 +57,8 @@ def chosen(balancer, count=1):
     """The targets that the next calls go to, one call after another."""
     targets = []
     for _ in range(count):
-        with balancer.lease_call() as daemon:
-            targets.append(daemon.address.target)
+        with balancer.lease_call() as lease:
+            targets.append(lease.daemon.address.target)
     return targets
 
 
@@ -131,9 +131,9 @@ def test_where_all_failed_the_first_to_recover_is_called(balancer, clock):
 def test_a_call_that_fails_tries_each_other_daemon_at_once_then_waits(balancer, clock):
     retry, tried, delays = Retry(5.0), [], []
     for _ in range(4):
-        with balancer.lease_call() as daemon:
-            tried.append(daemon.address.target)
-        delays.append(balancer.delay_after(Unavailable("gone"), daemon, retry))
+        with balancer.lease_call() as lease:
+            tried.append(lease.daemon.address.target)
+        delays.append(balancer.delay_after(Unavailable("gone"), lease.daemon, retry))
     assert sorted(tried[:3]) == ["a", "b", "c"]
     assert delays[:2] == [0, 0]
     assert min(delays[2:]) > 0

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from plyd.clients.library import balance, connections
+from plyd.clients.library import balance, daemons
 from plyd.clients.library.balance import Daemon as Backend
 from plyd.clients.library.channel import Credentials
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, Unavailable
@@ -47,7 +47,7 @@ def pair(open_daemon):
 def forgiving(monkeypatch):
     """Daemons that failed are tried again soon."""
     monkeypatch.setattr(balance, "AVOID_SECONDS", 0.1)
-    monkeypatch.setattr(connections, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(daemons, "PAUSE_SECONDS", 0.01)
 
 
 def address_of(*daemons):
@@ -61,7 +61,7 @@ def searches(*daemons):
 
 def wait_for_loads(client, *loads):
     """Wait until the client knows these loads of its daemons, in any order."""
-    found = client._connections._balancer.daemons
+    found = client._daemons._balancer.daemons
     until(lambda: sorted(daemon.load for daemon in found) == sorted(loads))
 
 

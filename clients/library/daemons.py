@@ -1,4 +1,4 @@
-"""The connections of a client: one to each daemon behind its address, found by name, watched, and closed.
+"""The daemons behind a client's address: found by name, connected to, watched, and closed.
 
 A lone daemon has one plain connection. Each of several has a health-checked one: gRPC fails a call at once, unsent,
 where the daemon does not report SERVING, and the balancer sends it elsewhere.
@@ -31,8 +31,8 @@ def is_worth_watching(error: grpc.RpcError) -> bool:
     return error.code() is not grpc.StatusCode.UNIMPLEMENTED
 
 
-class Connections:
-    """The connections of a blocking client. Threads watch loads and names, if there are several daemons."""
+class DaemonSet:
+    """The daemons of a blocking client. Threads watch loads and names, if there are several daemons."""
 
     def __init__(self, config: ChannelConfig) -> None:
         self.config = config
@@ -138,13 +138,13 @@ class Connections:
 
     def _loads(self, daemon: Daemon) -> Any:
         request = engine_pb2.WatchLoadRequest()
-        return daemon.engine.WatchLoad(
+        return daemon.stubs.engine.WatchLoad(
             request, timeout=WATCH_SECONDS, metadata=self.config.metadata, wait_for_ready=True
         )
 
 
-class AsyncConnections:
-    """The connections of an asyncio client. Tasks watch loads and names, if there are several daemons."""
+class AsyncDaemonSet:
+    """The daemons of an asyncio client. Tasks watch loads and names, if there are several daemons."""
 
     def __init__(self, config: ChannelConfig) -> None:
         self.config = config
@@ -236,7 +236,7 @@ class AsyncConnections:
         while not daemon.is_removed:
             request = engine_pb2.WatchLoadRequest()
             try:
-                async for load in daemon.engine.WatchLoad(
+                async for load in daemon.stubs.engine.WatchLoad(
                     request, timeout=WATCH_SECONDS, metadata=self.config.metadata, wait_for_ready=True
                 ):
                     daemon.report(load)
