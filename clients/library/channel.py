@@ -15,7 +15,7 @@ import ipaddress
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -163,6 +163,11 @@ def find_daemons(config: ChannelConfig) -> tuple[DaemonAddress, ...]:
     """
     found = [each for address in config.addresses for each in _look_up(address)]
     return tuple(each._replace(health_checked=len(found) > 1) for each in found)
+
+
+def are_found(addresses: Iterable[DaemonAddress]) -> bool:
+    """Whether no name is left among addresses that were looked up."""
+    return not any(host_name(address.target) for address in addresses)
 
 
 def _look_up(address: DaemonAddress) -> list[DaemonAddress]:

@@ -15,7 +15,14 @@ import grpc
 import grpc.aio
 
 from plyd.clients.library.balance import Balancer, Daemon, Lease
-from plyd.clients.library.channel import ChannelConfig, DaemonAddress, find_daemons, open_async_channel, open_channel
+from plyd.clients.library.channel import (
+    ChannelConfig,
+    DaemonAddress,
+    are_found,
+    find_daemons,
+    open_async_channel,
+    open_channel,
+)
 from plyd.clients.library.errors import Cancelled, PlydError
 from plyd.clients.library.requests import Retry
 from plyd.v1 import engine_pb2
@@ -120,7 +127,7 @@ class DaemonSet:
             self._wake.clear()
             found = find_daemons(self.config)
             with self._starting:
-                if not self.closed.is_set():
+                if are_found(found) and not self.closed.is_set():  # else those known before may well be there
                     self._update(found)
 
     def _follow_load(self, daemon: Daemon) -> None:
@@ -230,7 +237,9 @@ class AsyncDaemonSet:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), RESOLVE_SECONDS)
             self._wake.clear()
-            self._update(await asyncio.to_thread(find_daemons, self.config))
+            found = await asyncio.to_thread(find_daemons, self.config)
+            if are_found(found):  # else those known before may well be there
+                self._update(found)
 
     async def _follow_load(self, daemon: Daemon) -> None:
         while not daemon.is_removed:

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import grpc
 import pytest
@@ -217,6 +218,19 @@ def test_a_name_stands_for_all_its_daemons_and_is_looked_up_again(connect, open_
     two.stop().result(SOON)
     assert client.search().final
     assert searches(three) == [1]
+
+
+def test_a_name_that_is_no_longer_found_keeps_its_daemons(connect, open_daemon, monkeypatch):
+    hosts, port = ["127.0.0.2", "127.0.0.3"], free_ports()
+    look_up(monkeypatch, hosts, port)
+    one, two = (open_daemon(listen=f"{host}:{port}") for host in hosts)
+    client = connect(f"engines.test:{port}", **NO_RETRY)
+    until(lambda: client.search() and all(searches(one, two)))
+    failing = Mock(side_effect=socket.gaierror)
+    monkeypatch.setattr(socket, "getaddrinfo", failing)
+    one.stop().result(SOON)
+    until(lambda: client.search() and failing.call_count > 1)  # looked up again since one was lost
+    assert client.search().final
 
 
 def test_a_daemon_found_by_name_is_checked_by_that_name(connect, open_daemon, monkeypatch, tmp_path):
