@@ -28,7 +28,7 @@ def health(address: str, service: str, wait_seconds: float) -> None:
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-    from plyd.clients.library.channel import channel_config, open_channel
+    from plyd.clients.library.channel import DaemonAddress, channel_config, open_channel
     from plyd.clients.library.client import EngineClient
     from plyd.clients.library.errors import PlydError, from_rpc_error
 
@@ -39,7 +39,7 @@ def health(address: str, service: str, wait_seconds: float) -> None:
                 client.wait_until_ready(wait_seconds)
     except PlydError as error:
         raise click.ClickException(str(error)) from None
-    with open_channel(config) as channel:
+    with open_channel(config, DaemonAddress(config.target)) as channel:
         try:
             stub: Any = health_pb2_grpc.HealthStub(channel)
             reply = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)

@@ -10,7 +10,7 @@ from typing import Any
 
 TIMEOUT_SECONDS = 2.0
 MOST_BYTES = 4 << 20
-STREAMS = ("Play", "Evaluate")  # as long as a game or a file: no latency
+STREAMS = ("Play", "Evaluate", "WatchLoad")  # as long as a game, a file or a client: no latency
 
 
 @dataclass(frozen=True, slots=True)

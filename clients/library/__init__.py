@@ -2,6 +2,8 @@
 
 client, aio   EngineClient and AsyncEngineClient, with the same methods
 requests      builds requests, decides timeouts and retries; no I/O
+daemons       the daemons behind the address: connections, loads, names
+balance       which of several daemons a call goes to; no I/O
 channel       addresses, credentials and channels
 connections   one connection, and more while it is full of calls
 resend        batches that are sent again when a stream breaks

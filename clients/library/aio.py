@@ -11,12 +11,12 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
+from plyd.clients.library.balance import Lease
 from plyd.clients.library.channel import Credentials, channel_config
-from plyd.clients.library.connections import Connections
-from plyd.clients.library.errors import Cancelled, Unavailable
+from plyd.clients.library.daemons import AsyncDaemonSet
+from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
-    CHANNEL_OPTIONS,
     RETRY_SECONDS,
     ClientSettings,
     LimitArgs,
@@ -38,7 +38,10 @@ from plyd.v1 import engine_pb2
 
 
 class AsyncEngineClient:
-    """Calls one daemon from asyncio. Close it, or use it in an `async with`. See EngineClient for the arguments."""
+    """Calls a daemon, or the least loaded of several, from asyncio. Close it, or use it in an `async with`.
+
+    See EngineClient for the arguments.
+    """
 
     def __init__(
         self,
@@ -51,14 +54,7 @@ class AsyncEngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._connections = Connections(
-            lambda: (
-                grpc.aio.secure_channel(config.target, config.encryption, CHANNEL_OPTIONS)
-                if config.encryption
-                else grpc.aio.insecure_channel(config.target, CHANNEL_OPTIONS)
-            )
-        )
-        self._closed = asyncio.Event()
+        self._daemons = AsyncDaemonSet(config)
 
     async def __aenter__(self) -> Self:
         return self
@@ -70,25 +66,37 @@ class AsyncEngineClient:
 
     async def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
-        self._closed.set()
-        await asyncio.gather(*(connection.channel.close() for connection in self._connections.all))
+        await self._daemons.close()
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
-        """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
+        """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
+        waits = not await self._daemons.are_many()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
-                    with contextlib.suppress(grpc.RpcError):
-                        health = self._connections.first.health
-                        reply = await health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True)
-                        if reply.status == health_pb2.HealthCheckResponse.SERVING:
-                            return
+                    with await self._daemons.call() as lease:
+                        try:
+                            reply = await lease.stubs.health.Check(
+                                health_pb2.HealthCheckRequest(), wait_for_ready=waits
+                            )
+                            if reply.status == health_pb2.HealthCheckResponse.SERVING:
+                                return
+                        except grpc.RpcError:
+                            lease.daemon.avoid()
                     await self._pause(0.02)
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     async def watch(self) -> AsyncGenerator[bool, None]:
-        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
-        stream = self._connections.first.health.Watch(health_pb2.HealthCheckRequest())
+        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost.
+
+        Of several daemons: whether any serves.
+        """
+        if await self._daemons.are_many():
+            async with aclosing(self._daemons.any_serving()) as changes:
+                async for is_serving in changes:
+                    yield is_serving
+        with await self._daemons.call() as lease:
+            stream = lease.stubs.health.Watch(health_pb2.HealthCheckRequest())
         try:
             with cancelled_call():
                 async for reply in stream:
@@ -101,7 +109,7 @@ class AsyncEngineClient:
     async def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:  # noqa: ASYNC109
         """The daemon and its engines."""
         response: engine_pb2.DescribeResponse = await self._unary("engine", self.settings.describe(timeout))
-        self._connections.learn(response.daemon)
+        self._daemons.learn(response.daemon)
         return response
 
     async def search(
@@ -130,35 +138,36 @@ class AsyncEngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            connection = self._connections.take()
-            stream = connection.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            try:
-                with cancelled_call():
-                    async for response in stream:
-                        is_begun = True
-                        yield response.report
-                return
-            except grpc.RpcError as error:
-                if is_begun:
-                    raise self.settings.explain(error) from None
-                await self._pause(retry.delay_after(self.settings.explain(error)))
-            finally:
-                stream.cancel()
-                self._connections.release(connection)
+            with await self._daemons.call() as lease:
+                stream = lease.stubs.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                try:
+                    with cancelled_call():
+                        async for response in stream:
+                            is_begun = True
+                            yield response.report
+                    return
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+                    if is_begun:
+                        raise failure from None
+                finally:
+                    stream.cancel()
+            await self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     async def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "AsyncGame":
         """A game that the engine follows from move to move; use it in an `async with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
-            game = AsyncGame(self._connections, self.settings)
+            lease = await self._daemons.game()
+            game = AsyncGame(lease, self.settings)
             try:
                 await game._change(new_game=engine_pb2.NewGameCommand(position=start, options=options))
                 return game
             except BaseException as error:
                 game.close()
-                if not isinstance(error, Unavailable):
+                if not isinstance(error, Unavailable | Overloaded):
                     raise
-                await self._pause(retry.delay_after(error))
+                await self._pause(self._daemons.delay_after(error, lease.daemon, retry))
 
     async def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
@@ -182,20 +191,20 @@ class AsyncEngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                connection = self._connections.take()
-                stream = connection.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
-                try:
-                    with cancelled_call():
-                        async for response in stream:
-                            retry = self.settings.retry()
-                            yield sender.answered().lines, response
-                    await filling
-                    return
-                except grpc.RpcError as error:
-                    await self._pause(retry.delay_after(self.settings.explain(error)))
-                finally:
-                    stream.cancel()
-                    self._connections.release(connection)
+                with await self._daemons.call() as lease:
+                    stream = lease.stubs.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                    try:
+                        with cancelled_call():
+                            async for response in stream:
+                                retry = self.settings.retry()
+                                yield sender.answered().lines, response
+                        await filling
+                        return
+                    except grpc.RpcError as error:
+                        failure = self.settings.explain(error)
+                    finally:
+                        stream.cancel()
+                await self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
         finally:
             filling.cancel()
             sender.close()
@@ -232,17 +241,19 @@ class AsyncEngineClient:
     async def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
-            try:
-                with cancelled_call(), self._connections.taken() as connection:
-                    method = getattr(getattr(connection, service), call.method)
-                    return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            except grpc.RpcError as error:
-                await self._pause(retry.delay_after(self.settings.explain(error)))
+            with await self._daemons.call() as lease:
+                method = getattr(getattr(lease.stubs, service), call.method)
+                try:
+                    with cancelled_call():
+                        return await method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+            await self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._closed.wait(), seconds)
-        if self._closed.is_set():
+            await asyncio.wait_for(self._daemons.closed.wait(), seconds)
+        if self._daemons.closed.is_set():
             raise Cancelled("the client was closed") from None
 
 
@@ -251,10 +262,10 @@ class AsyncGame:
 
     state: State
 
-    def __init__(self, connections: Connections, settings: ClientSettings) -> None:
+    def __init__(self, lease: Lease, settings: ClientSettings) -> None:
+        self._lease = lease
         self._settings = settings
-        self._seat = contextlib.ExitStack()
-        self._stream = self._seat.enter_context(connections.taken()).engine.Play(metadata=settings.metadata)
+        self._stream = lease.stubs.engine.Play(metadata=settings.metadata)
         self._sending = asyncio.Lock()
         self._last_id = 0
         self._last_read_id = 0
@@ -270,7 +281,7 @@ class AsyncGame:
     def close(self) -> None:
         """End the game; a running search is cancelled."""
         self._stream.cancel()
-        self._seat.close()
+        self._lease.end()
 
     async def moves(self, *moves: str) -> State:
         """Play moves, all or none."""

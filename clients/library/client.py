@@ -1,6 +1,5 @@
 """`EngineClient`: the blocking client of a daemon."""
 
-import contextlib
 import queue
 import threading
 import time
@@ -11,12 +10,12 @@ from typing import Any, Self, Unpack
 import grpc
 from grpc_health.v1 import health_pb2
 
-from plyd.clients.library.channel import Credentials, channel_config, open_channel
-from plyd.clients.library.connections import Connections
-from plyd.clients.library.errors import Cancelled, Unavailable
+from plyd.clients.library.balance import Lease
+from plyd.clients.library.channel import Credentials, channel_config
+from plyd.clients.library.daemons import DaemonSet
+from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
-    CHANNEL_OPTIONS,
     RETRY_SECONDS,
     ClientSettings,
     LimitArgs,
@@ -38,11 +37,13 @@ from plyd.v1 import engine_pb2
 
 
 class EngineClient:
-    """Calls one daemon. Safe to share between threads; close it, or use it in a `with`.
+    """Calls a daemon, or the least loaded of several. Safe to share between threads; close it, or use it in a `with`.
 
     `game` may be empty if the daemon serves one game. A call waits up to `retry_seconds` for an unreachable daemon.
     `timeout` is the maximum time of an answer in seconds, added to the time given to a search. "tls:HOST:PORT" is
-    encrypted. `credentials` default to those of the environment (see library/channel.py).
+    encrypted. "HOST:PORT,HOST:PORT" and a name with several IP addresses stand for several daemons: each call goes to
+    the least loaded one that serves, and a game stays where it began. `credentials` default to those of the environment
+    (see library/channel.py).
     """
 
     def __init__(
@@ -56,8 +57,7 @@ class EngineClient:
     ) -> None:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
-        self._connections = Connections(lambda: open_channel(config, CHANNEL_OPTIONS))
-        self._closed = threading.Event()
+        self._daemons = DaemonSet(config)
 
     def __enter__(self) -> Self:
         return self
@@ -69,26 +69,33 @@ class EngineClient:
 
     def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
-        self._closed.set()
-        for connection in self._connections.all:
-            connection.channel.close()
+        self._daemons.close()
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
-        """Return once the daemon reports SERVING; raise Unavailable if it does not within the timeout."""
-        end = time.monotonic() + timeout
+        """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
+        end, waits = time.monotonic() + timeout, not self._daemons.are_many()
         while (left := end - time.monotonic()) > 0:
-            with contextlib.suppress(grpc.RpcError):
-                reply = self._connections.first.health.Check(
-                    health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=True
-                )
-                if reply.status == health_pb2.HealthCheckResponse.SERVING:
-                    return
+            with self._daemons.call() as lease:
+                try:
+                    reply = lease.stubs.health.Check(
+                        health_pb2.HealthCheckRequest(), timeout=left, wait_for_ready=waits
+                    )
+                    if reply.status == health_pb2.HealthCheckResponse.SERVING:
+                        return
+                except grpc.RpcError:
+                    lease.daemon.avoid()
             self._pause(min(0.02, max(0.0, left)))
         raise Unavailable(f"{self.settings.target} is not ready after {timeout:g} s")
 
     def watch(self) -> Iterator[bool]:
-        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost."""
-        stream = self._connections.first.health.Watch(health_pb2.HealthCheckRequest())
+        """Whether the daemon serves: now, and again at each change. Raises Unavailable when the connection is lost.
+
+        Of several daemons: whether any serves.
+        """
+        if self._daemons.are_many():
+            yield from self._daemons.any_serving()
+        with self._daemons.call() as lease:
+            stream = lease.stubs.health.Watch(health_pb2.HealthCheckRequest())
         try:
             for reply in stream:
                 yield reply.status == health_pb2.HealthCheckResponse.SERVING
@@ -100,7 +107,7 @@ class EngineClient:
     def describe(self, timeout: float | None = None) -> engine_pb2.DescribeResponse:
         """The daemon and its engines."""
         response: engine_pb2.DescribeResponse = self._unary("engine", self.settings.describe(timeout))
-        self._connections.learn(response.daemon)
+        self._daemons.learn(response.daemon)
         return response
 
     def search(
@@ -129,29 +136,30 @@ class EngineClient:
         call = self.settings.search("Analyze", self.settings.position(position, moves), args, timeout)
         retry, is_begun = self.settings.retry(), False
         while True:
-            connection = self._connections.take()
-            stream = connection.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            try:
-                for response in stream:
-                    is_begun = True
-                    yield response.report
-                return
-            except grpc.RpcError as error:
-                if is_begun:
-                    raise self.settings.explain(error) from None
-                self._pause(retry.delay_after(self.settings.explain(error)))
-            finally:
-                stream.cancel()
-                self._connections.release(connection)
+            with self._daemons.call() as lease:
+                stream = lease.stubs.engine.Analyze(call.request, timeout=call.timeout, metadata=self.settings.metadata)
+                try:
+                    for response in stream:
+                        is_begun = True
+                        yield response.report
+                    return
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+                    if is_begun:
+                        raise failure from None
+                finally:
+                    stream.cancel()
+            self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "Game":
         """A game that the engine follows from move to move; use it in a `with`."""
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
+            lease = self._daemons.game()
             try:
-                return Game(self._connections, self.settings, start, options)
-            except Unavailable as error:
-                self._pause(retry.delay_after(error))
+                return Game(lease, self.settings, start, options)
+            except (Unavailable, Overloaded) as error:
+                self._pause(self._daemons.delay_after(error, lease.daemon, retry))
 
     def evaluate(self, positions: Iterable[str], *, with_moves: bool = False) -> engine_pb2.EvaluateResponse:
         """Values of positions, NaN for those that cannot occur. Sent as one batch, which the daemon limits in size."""
@@ -168,20 +176,20 @@ class EngineClient:
         retry = self.settings.retry()
         try:
             while True:
-                connection = self._connections.take()
-                stream = connection.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
-                try:
-                    for response in stream:
-                        retry = self.settings.retry()
-                        yield sender.answered().lines, response
-                    sender.check()
-                    return
-                except grpc.RpcError as error:
-                    sender.check()
-                    self._pause(retry.delay_after(self.settings.explain(error)))
-                finally:
-                    stream.cancel()
-                    self._connections.release(connection)
+                with self._daemons.call() as lease:
+                    stream = lease.stubs.engine.Evaluate(sender.stream(), metadata=self.settings.metadata)
+                    try:
+                        for response in stream:
+                            retry = self.settings.retry()
+                            yield sender.answered().lines, response
+                        sender.check()
+                        return
+                    except grpc.RpcError as error:
+                        sender.check()
+                        failure = self.settings.explain(error)
+                    finally:
+                        stream.cancel()
+                self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
         finally:
             sender.close()
 
@@ -212,15 +220,16 @@ class EngineClient:
     def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
         while True:
-            try:
-                with self._connections.taken() as connection:
-                    method = getattr(getattr(connection, service), call.method)
+            with self._daemons.call() as lease:
+                method = getattr(getattr(lease.stubs, service), call.method)
+                try:
                     return method(call.request, timeout=call.timeout, metadata=self.settings.metadata)
-            except grpc.RpcError as error:
-                self._pause(retry.delay_after(self.settings.explain(error)))
+                except grpc.RpcError as error:
+                    failure = self.settings.explain(error)
+            self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
     def _pause(self, seconds: float) -> None:
-        if self._closed.wait(seconds):
+        if self._daemons.closed.wait(seconds):
             raise Cancelled("the client was closed") from None
 
 
@@ -231,16 +240,15 @@ class Game:
 
     def __init__(
         self,
-        connections: Connections,
+        lease: Lease,
         settings: ClientSettings,
         position: Position,
         options: dict[str, str],
     ) -> None:
+        self._lease = lease
         self._settings = settings
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
-        self._seat = contextlib.ExitStack()
-        connection = self._seat.enter_context(connections.taken())
-        self._replies = connection.engine.Play(iter(self._commands.get, None), metadata=settings.metadata)
+        self._replies = lease.stubs.engine.Play(iter(self._commands.get, None), metadata=settings.metadata)
         self._last_id = 0
         self._last_read_id = 0
         self._sending = threading.Lock()
@@ -262,7 +270,7 @@ class Game:
         """End the game; a running search is cancelled."""
         self._commands.put(None)
         self._replies.cancel()
-        self._seat.close()
+        self._lease.end()
 
     def moves(self, *moves: str) -> State:
         """Play moves, all or none."""

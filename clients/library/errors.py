@@ -24,6 +24,8 @@ from plyd.v1 import engine_pb2
 DETAILS_KEY = "grpc-status-details-bin"
 BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: replaces the status that ended the stream
 SERVER_CLOSING = "CANCELLED"  # details of a call that reached a closing server; a call that we cancel has others
+RESET = "RST_STREAM with error code"  # in gRPC's words for a stream that the other side cut
+REMOVED = "Stream removed"  # likewise, of older versions; of a channel that we close too, but that is CANCELLED
 
 
 class PlydError(Exception):
@@ -88,11 +90,14 @@ ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
 
 
 def status_of(error: Any) -> grpc.StatusCode:
-    """The status of a gRPC error. grpc.aio reports a stream that breaks during a write as INTERNAL, and a call to a
-    closing server as CANCELLED; both become UNAVAILABLE.
+    """The status of a gRPC error, UNAVAILABLE for every way in which a connection or a stream breaks.
+
+    A proxy whose daemon dies cuts the stream, which gRPC reports as INTERNAL, UNKNOWN or CANCELLED. grpc.aio reports a
+    stream that breaks during a write as INTERNAL, and a call to a closing server as CANCELLED.
     """
-    code, details = error.code(), error.details()
-    if details == BROKEN_WRITE or (code, details) == (grpc.StatusCode.CANCELLED, SERVER_CLOSING):
+    code, details = error.code(), error.details() or ""
+    is_cut = RESET in details or (code is not grpc.StatusCode.CANCELLED and details.startswith(REMOVED))
+    if is_cut or details == BROKEN_WRITE or (code, details) == (grpc.StatusCode.CANCELLED, SERVER_CLOSING):
         return grpc.StatusCode.UNAVAILABLE
     return code  # type: ignore[no-any-return]
 

@@ -19,20 +19,6 @@ WINNERS: dict[int, int] = {
     position_pb2.OUTCOME_PLAYER_TWO_WINS: position_pb2.SIDE_PLAYER_TWO,
 }  # the side that an outcome is a win for
 
-CHANNEL_OPTIONS = [
-    ("grpc.max_receive_message_length", 64 << 20),
-    ("grpc.max_send_message_length", 64 << 20),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 2000),  # the timeout of one attempt to connect
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.keepalive_time_ms", 30_000),  # detects a daemon that vanished without closing the connection
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.use_local_subchannel_pool", 1),  # one connection a client
-    (
-        "grpc.service_config",
-        '{"loadBalancingConfig": [{"round_robin": {}}]}',
-    ),  # over all daemons of a DNS name
-]
 ANSWER_SECONDS = 10.0  # default timeout of an answer, added to a search's own time
 MOST_SECONDS = 4_000_000  # largest time limit, about 46 days
 RETRY_SECONDS = 5.0  # default time that a call waits for an unreachable daemon
@@ -179,6 +165,7 @@ class Retry:
         self._seconds = seconds
         self._end: float | None = None  # set by the first failure
         self._delay = 0.05
+        self.failures = 0  # of daemons that were tried in turn, where there are several
 
     def delay_after(self, error: PlydError) -> float:
         """Seconds to wait before the next attempt; raises the error if there is none."""

@@ -1,5 +1,6 @@
 """The engine service: reads requests, runs searches and sends their reports."""
 
+import asyncio
 import functools
 from contextlib import aclosing, closing
 from typing import Any
@@ -19,6 +20,8 @@ from plyd.servers.search.game_record import find_engine, read_game
 from plyd.servers.search.known_reports import is_counted, is_proven
 from plyd.servers.search.session import Session, TimedReport
 from plyd.v1 import engine_pb2, engine_pb2_grpc
+
+LOAD_SECONDS = 0.1  # between two messages of WatchLoad
 
 
 class EngineService(engine_pb2_grpc.EngineServiceServicer):
@@ -115,6 +118,23 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         """Values of positions, in batches."""
         await self.runtime.until_ready()
         await EvaluateStream(self.runtime, current_call(), context).answer()
+
+    @rpc_method
+    async def WatchLoad(self, request: engine_pb2.WatchLoadRequest, context: Any) -> None:  # type: ignore[override]  # noqa: ARG002
+        """How busy the daemon is, until it shuts down."""
+        draining = asyncio.ensure_future(self.runtime.draining.wait())
+        sent, searches = None, self.runtime.searches
+        try:
+            while not draining.done():
+                busy = (searches.running, searches.waiting)
+                if busy != sent or any(busy):  # of an idle daemon there is no news
+                    running, waiting = sent = busy
+                    load = engine_pb2.WatchLoadResponse(slots=searches.slots, running=running, waiting=waiting)
+                    await send(context, load)
+                await asyncio.wait({draining}, timeout=LOAD_SECONDS)
+        finally:
+            draining.cancel()
+        raise ShuttingDown("the daemon is shutting down")
 
     async def _begin(self, request: Any) -> tuple[Session, Limits]:
         """A session and the limits of a request, once the engines are warm."""

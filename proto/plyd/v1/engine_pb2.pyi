@@ -1014,3 +1014,50 @@ class LineError(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LineError: _TypeAlias = LineError  # noqa: Y015
+
+@_typing.final
+class WatchLoadRequest(_message.Message):
+    """Asks how busy the daemon is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchLoadRequest: _TypeAlias = WatchLoadRequest  # noqa: Y015
+
+@_typing.final
+class WatchLoadResponse(_message.Message):
+    """How busy the daemon is now. A daemon's load is (running + waiting) / slots."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SLOTS_FIELD_NUMBER: _builtins.int
+    RUNNING_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    slots: _builtins.int
+    """Searches that can run at once."""
+    running: _builtins.int
+    """Searches that run now, those of open games included."""
+    waiting: _builtins.int
+    """Searches that wait for a slot."""
+    def __init__(
+        self,
+        *,
+        slots: _builtins.int = ...,
+        running: _builtins.int = ...,
+        waiting: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["running", b"running", "slots", b"slots", "waiting", b"waiting"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchLoadResponse: _TypeAlias = WatchLoadResponse  # noqa: Y015

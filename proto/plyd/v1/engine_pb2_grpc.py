@@ -65,6 +65,11 @@ class EngineServiceStub(object):
                 request_serializer=plyd_dot_v1_dot_engine__pb2.EvaluateRequest.SerializeToString,
                 response_deserializer=plyd_dot_v1_dot_engine__pb2.EvaluateResponse.FromString,
                 _registered_method=True)
+        self.WatchLoad = channel.unary_stream(
+                '/plyd.v1.EngineService/WatchLoad',
+                request_serializer=plyd_dot_v1_dot_engine__pb2.WatchLoadRequest.SerializeToString,
+                response_deserializer=plyd_dot_v1_dot_engine__pb2.WatchLoadResponse.FromString,
+                _registered_method=True)
 
 
 class EngineServiceServicer(object):
@@ -112,6 +117,14 @@ class EngineServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchLoad(self, request, context):
+        """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
+        choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_EngineServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -139,6 +152,11 @@ def add_EngineServiceServicer_to_server(servicer, server):
                     servicer.Evaluate,
                     request_deserializer=plyd_dot_v1_dot_engine__pb2.EvaluateRequest.FromString,
                     response_serializer=plyd_dot_v1_dot_engine__pb2.EvaluateResponse.SerializeToString,
+            ),
+            'WatchLoad': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchLoad,
+                    request_deserializer=plyd_dot_v1_dot_engine__pb2.WatchLoadRequest.FromString,
+                    response_serializer=plyd_dot_v1_dot_engine__pb2.WatchLoadResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -282,6 +300,33 @@ class EngineService(object):
             '/plyd.v1.EngineService/Evaluate',
             plyd_dot_v1_dot_engine__pb2.EvaluateRequest.SerializeToString,
             plyd_dot_v1_dot_engine__pb2.EvaluateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchLoad(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/plyd.v1.EngineService/WatchLoad',
+            plyd_dot_v1_dot_engine__pb2.WatchLoadRequest.SerializeToString,
+            plyd_dot_v1_dot_engine__pb2.WatchLoadResponse.FromString,
             options,
             channel_credentials,
             insecure,

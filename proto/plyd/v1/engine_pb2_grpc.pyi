@@ -51,6 +51,10 @@ class EngineServiceStub:
     """
     Evaluate: _grpc.StreamStreamMultiCallable[_engine_pb2.EvaluateRequest, _engine_pb2.EvaluateResponse]
     """Values many positions, batch by batch, one response for each request, in order. Made for throughput."""
+    WatchLoad: _grpc.UnaryStreamMultiCallable[_engine_pb2.WatchLoadRequest, _engine_pb2.WatchLoadResponse]
+    """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
+    choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
+    """
 
 @_typing.type_check_only
 class EngineServiceAsyncStub(EngineServiceStub):
@@ -75,6 +79,10 @@ class EngineServiceAsyncStub(EngineServiceStub):
     """
     Evaluate: _aio.StreamStreamMultiCallable[_engine_pb2.EvaluateRequest, _engine_pb2.EvaluateResponse]  # type: ignore[assignment]
     """Values many positions, batch by batch, one response for each request, in order. Made for throughput."""
+    WatchLoad: _aio.UnaryStreamMultiCallable[_engine_pb2.WatchLoadRequest, _engine_pb2.WatchLoadResponse]  # type: ignore[assignment]
+    """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
+    choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
+    """
 
 class EngineServiceServicer(metaclass=_abc_1.ABCMeta):
     """Searches for moves. One daemon may serve several games; each request names its game by Position.game.
@@ -126,5 +134,15 @@ class EngineServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_engine_pb2.EvaluateResponse], _abc.AsyncIterator[_engine_pb2.EvaluateResponse]]:
         """Values many positions, batch by batch, one response for each request, in order. Made for throughput."""
+
+    @_abc_1.abstractmethod
+    def WatchLoad(
+        self,
+        request: _engine_pb2.WatchLoadRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_engine_pb2.WatchLoadResponse], _abc.AsyncIterator[_engine_pb2.WatchLoadResponse]]:
+        """Says how busy the daemon is: at once, and then ten times a second while searches run or wait. For clients that
+        choose between several daemons. Ends with UNAVAILABLE when the daemon shuts down.
+        """
 
 def add_EngineServiceServicer_to_server(servicer: EngineServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

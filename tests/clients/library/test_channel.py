@@ -3,6 +3,7 @@
 import hashlib
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import grpc
 import pytest
@@ -11,7 +12,15 @@ from click.testing import CliRunner
 from plyd.clients import EngineClient
 from plyd.clients.cli import main
 from plyd.clients.library import channel
-from plyd.clients.library.channel import Credentials, channel_config, is_local
+from plyd.clients.library.channel import (
+    Credentials,
+    DaemonAddress,
+    channel_config,
+    find_daemons,
+    host_name,
+    is_local,
+    split_addresses,
+)
 from plyd.clients.library.embedded import announce_start
 from plyd.clients.library.errors import InvalidRequest, Unavailable
 from plyd.engines.registry import ENGINES
@@ -59,8 +68,70 @@ def test_addresses_of_this_machine(target, local):
 
 
 @pytest.mark.parametrize(
+    ("target", "addresses"),
+    [
+        ("127.0.0.1:1", ["127.0.0.1:1"]),
+        ("a:1,b:2", ["a:1", "b:2"]),
+        ("a:1, b:2", ["a:1", "b:2"]),
+        ("[::1]:1,127.0.0.1:2", ["[::1]:1", "127.0.0.1:2"]),
+        ("ipv4:10.0.0.1:1,10.0.0.2:1", ["ipv4:10.0.0.1:1", "ipv4:10.0.0.2:1"]),
+        ("unix:/a,b", ["unix:/a,b"]),
+    ],
+)
+def test_a_list_of_addresses(target, addresses):
+    assert split_addresses(target) == addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("engines.example:1", "engines.example"),
+        ("dns:engines.example:1", "engines.example"),
+        ("dns:///engines.example:1", "engines.example"),
+        ("dns://8.8.8.8/engines.example:1", ""),  # for gRPC alone
+        ("localhost:1", ""),
+        ("10.0.0.1:1", ""),
+        ("ipv4:10.0.0.1:1", ""),
+        ("[fe80::1]:1", ""),
+        ("ipv6:[fe80::1]:1", ""),
+        ("unix:/s", ""),
+        ("engines.example", ""),
+    ],
+)
+def test_the_name_to_look_up(address, name):
+    assert host_name(address) == name
+
+
+def places(family, *hosts):
+    """What getaddrinfo gives."""
+    return [(family, socket.SOCK_STREAM, 6, "", (host, 1)) for host in hosts]
+
+
+@pytest.mark.parametrize(
+    ("found", "daemons"),
+    [
+        (places(socket.AF_INET, "10.0.0.1"), [("ipv4:10.0.0.1:1", False)]),
+        (places(socket.AF_INET, "10.0.0.1", "10.0.0.2"), [("ipv4:10.0.0.1:1", True), ("ipv4:10.0.0.2:1", True)]),
+        (places(socket.AF_INET6, "fd::1") + places(socket.AF_INET, "10.0.0.1"), [("ipv6:[fd::1]:1", False)]),
+        (places(socket.AF_INET, "10.0.0.1", "10.0.0.1"), [("ipv4:10.0.0.1:1", False)]),
+    ],
+)
+def test_a_name_has_the_daemons_of_its_best_family_checked_if_there_are_several(monkeypatch, found, daemons):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    addresses = find_daemons(channel_config("dns:///engines.example:1", NOTHING))
+    assert [(each.target, each.health_checked) for each in addresses] == daemons
+    assert {each.authority for each in addresses} == {"engines.example:1"}
+
+
+def test_a_name_that_is_not_found_is_left_to_grpc(monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=socket.gaierror))
+    assert find_daemons(channel_config("engines.example:1", NOTHING)) == (DaemonAddress("engines.example:1"),)
+
+
+@pytest.mark.parametrize(
     ("target", "shown", "message"),
     [
+        ("127.0.0.1:1,10.0.0.1:1", Credentials(token="t"), 'a token would go to "127.0.0.1:1,10.0.0.1:1" unencrypted'),
         ("10.0.0.1:1", Credentials(token="t"), 'a token would go to "10.0.0.1:1" unencrypted; is the address "tls:10'),
         ("tls:a:1", Credentials(ca="/none"), 'cannot read PLYD_CA "/none": No such file'),
         ("tls:a:1", Credentials(certificate="/none"), "a certificate and its key go together"),

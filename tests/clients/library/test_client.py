@@ -16,33 +16,13 @@ import pytest
 from plyd.clients import AsyncEngineClient, AsyncGame, EngineClient, Game
 from plyd.clients.library.errors import Cancelled, InvalidRequest, Overloaded, PlydError, TimedOut, Unavailable
 from plyd.v1 import position_pb2, search_pb2
-from tests.clients.library.blocking import Loop, blocking_client, threaded_source
+from tests.clients.library.blocking import threaded_source
 from tests.clients.library.relay import Relay
 from tests.patience import LONG, SOON, until
 
 OPENING = "b 2 2 0 0 0 0"
 AHEAD = {"method": "expectimax"}  # a search that ends only at a limit
 PATIENT = {"retry_seconds": SOON}
-
-
-@pytest.fixture(scope="module")
-def loop():
-    loop = Loop()
-    yield loop
-    loop.close()
-
-
-@pytest.fixture(params=["blocking", "asyncio"])
-def connect(request, loop):
-    """Opens a client of either kind; each is closed after the test."""
-    with contextlib.ExitStack() as stack:
-
-        def open_client(*arguments, **settings):
-            if request.param == "blocking":
-                return stack.enter_context(EngineClient(*arguments, **settings))
-            return stack.enter_context(blocking_client(loop, *arguments, **settings))
-
-        yield open_client
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Every status has a meaning, and every error a status."""
 
+from types import SimpleNamespace
+
 import grpc
 import pytest
 
@@ -40,6 +42,26 @@ def test_unknown_code_of_a_command_is_a_fault_of_the_daemon():
 def test_a_command_s_error_has_its_field_and_its_hint():
     error = errors.from_command(CommandError(code=8, message="later", field="go", retry_after_ms=1500), "here")
     assert (type(error), error.field, error.retry_seconds) == (errors.Overloaded, "go", 1.5)
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "kind"),
+    [
+        ("INTERNAL", "Received RST_STREAM with error code 2", errors.Unavailable),
+        ("INTERNAL", "Stream removed (RST_STREAM (Received RST_STREAM with error code 2))", errors.Unavailable),
+        ("CANCELLED", "Received RST_STREAM with error code 8", errors.Unavailable),
+        ("UNKNOWN", "Stream removed", errors.Unavailable),
+        ("INTERNAL", "Internal error from Core", errors.Unavailable),
+        ("CANCELLED", "CANCELLED", errors.Unavailable),
+        ("CANCELLED", "Stream removed (Channel closed!)", errors.Cancelled),
+        ("CANCELLED", "Locally cancelled by application!", errors.Cancelled),
+        ("INTERNAL", "internal error of the daemon; its log has the details", errors.DaemonFault),
+        ("UNKNOWN", None, errors.DaemonFault),
+    ],
+)
+def test_a_stream_that_breaks_is_unavailable_whatever_grpc_calls_it(code, details, kind):
+    error = SimpleNamespace(code=lambda: grpc.StatusCode[code], details=lambda: details, trailing_metadata=tuple)
+    assert type(errors.from_rpc_error(error, "here")) is kind
 
 
 def test_tree_in_the_docstring_names_every_error():
