@@ -69,19 +69,24 @@ def table(results: list[Any]) -> Any:
     from rich import box
     from rich.table import Column, Table
 
-    numbers = ["calls", "errors", "p50 ms", "p99 ms", "max ms", "MB before", "peak", "after", "CPU s"]
-    shown = Table("attack", "sent", "heard", *(Column(name, justify="right") for name in numbers), "holds", box=box.SIMPLE)
+    numbers = ("calls", "errors", "p50 ms", "p99 ms", "max ms", "MB before", "peak", "after", "CPU s")
+    columns = [Column(name, justify="right") for name in numbers]
+    shown = Table("attack", "sent", "heard", *columns, "holds", box=box.SIMPLE)
     for result in results:
-        honest, sizes = result.honest, result.memory_mb
-        times = [f"{result.honest_ms(percent):.1f}" for percent in (50, 99, 100)]
         shown.add_row(
             result.name,
-            *(", ".join(f"{count:,} {what}" for what, count in side.items() if count) for side in (result.sent, result.heard)),
-            str(honest.calls),
-            str(honest.errors.total()),
-            *times,
-            *(f"{size:.0f}" for size in sizes),
+            counts(result.sent),
+            counts(result.heard),
+            str(result.honest.calls),
+            str(result.honest.errors.total()),
+            *(f"{result.honest_ms(percent):.1f}" for percent in (50, 99, 100)),
+            *(f"{size:.0f}" for size in result.memory_mb),
             f"{result.cpu_seconds:.1f}",
             "no" if result.failures() else "yes",
         )
     return shown
+
+
+def counts(found: dict[str, int]) -> str:
+    """Counts in words: 3 Inspect, 2 OK."""
+    return ", ".join(f"{count:,} {what}" for what, count in found.items() if count)

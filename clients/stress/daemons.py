@@ -63,7 +63,7 @@ def serving(*games: str, connect: str = "", options: tuple[str, ...] = ()) -> It
 
 
 @contextlib.contextmanager
-def child_process(command: list[str], errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def child_process(command: list[str], errors: IO[bytes] | int) -> Iterator[subprocess.Popen[bytes]]:
     """A child process that is terminated afterwards, and killed if it does not end."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
     try:

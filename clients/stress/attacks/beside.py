@@ -1,13 +1,16 @@
-"""Attacks on what stands beside the daemon: the bridge and the metrics."""
+"""Attacks on what stands beside the daemon: the bridge, the metrics and the log."""
 
 import contextlib
 import http.client
 import json
 import os
 import signal
+import socket
 import tempfile
 import threading
+from typing import IO, Any
 
+import grpc
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
@@ -22,6 +25,11 @@ THINK = json.dumps({"id": 0, "do": "think", **ENDLESS})
 STOP = json.dumps({"id": 1, "do": "stop"})
 
 
+def log_file() -> IO[bytes]:
+    """A file for the log of a process, gone once it is closed."""
+    return tempfile.TemporaryFile()
+
+
 class StopFlood(Attack):
     """`stop` on a WebSocket as fast as the bridge reads, for a search whose daemon is frozen (SIGSTOP)."""
 
@@ -31,7 +39,7 @@ class StopFlood(Attack):
         """Start a daemon to freeze and a bridge to it; the honest caller is another page."""
         frozen = scene.stack.enter_context(serving("2584-2x3", options=("--log-level", "warning")))
         command = [*PROGRAM, "web", "--listen", "127.0.0.1:0", "--connect", frozen.target]
-        errors = scene.stack.enter_context(tempfile.TemporaryFile())
+        errors = scene.stack.enter_context(log_file())
         bridge = scene.stack.enter_context(child_process(command, errors))
         address = first_line(bridge, errors).split()[-1].removeprefix("http://")
         self._frozen, scene.watched = frozen, RunningDaemon(address, bridge)
@@ -76,7 +84,7 @@ class ForeignHost(Attack):
 
     def run(self, scene: Scene) -> None:
         """Ask again and again."""
-        for _ in scene.rounds(100):
+        for _ in scene.rounds(2000):
             connection = http.client.HTTPConnection(scene.metrics, timeout=scene.left + 1)
             with contextlib.closing(connection):
                 connection.request("GET", "/metrics", headers={"Host": "evil.example"})
@@ -84,3 +92,29 @@ class ForeignHost(Attack):
                 scene.heard[str(connection.getresponse().status)] += 1
         if answered := scene.heard["200"]:
             scene.broken.append(f"{answered} requests for another host were answered")
+
+
+class UnreadLog(Attack):
+    """Calls to a daemon whose stderr is a socket that nobody reads, as that of a service can be: none may hang."""
+
+    name = "unread-log"
+
+    def prepare(self, scene: Scene) -> None:
+        """Start such a daemon; it is the one that the honest caller uses."""
+        unread, stderr = socket.socketpair()
+        scene.stack.callback(unread.close)
+        command = [*PROGRAM, "serve", "2584-2x3", "connect4", "--listen", "127.0.0.1:0"]
+        with stderr:
+            process = scene.stack.enter_context(child_process(command, stderr.fileno()))
+        target = first_line(process, scene.stack.enter_context(log_file())).split()[-1]
+        scene.honest_target, scene.watched = target, RunningDaemon(target, process)
+
+    def run(self, scene: Scene) -> None:
+        """Make calls, each of which is logged, until the log is long full."""
+        channel: Any = scene.stack.enter_context(grpc.insecure_channel(scene.honest_target))
+        describe = channel.unary_unary("/plyd.v1.EngineService/Describe")
+
+        def send(_: int) -> Any:
+            return describe.future(b"", timeout=scene.left)
+
+        scene.flood("Describe", 10_000, send, at_once=10)

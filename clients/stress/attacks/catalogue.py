@@ -24,5 +24,6 @@ ATTACKS: dict[str, type[Attack]] = {
         holding.MemoryQuota,
         beside.StopFlood,
         beside.ForeignHost,
+        beside.UnreadLog,
     )
 }

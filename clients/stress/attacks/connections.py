@@ -17,6 +17,8 @@ from plyd.clients.stress.attacks.http2 import (
 )
 from plyd.clients.stress.attacks.scene import Attack, Scene
 from plyd.v1 import engine_pb2, engine_pb2_grpc
+from plyd.v1.position_pb2 import Position
+from plyd.v1.search_pb2 import Limits
 
 DESCRIBE = "/plyd.v1.EngineService/Describe"
 PLAY = "/plyd.v1.EngineService/Play"
@@ -97,7 +99,9 @@ class DroppedGames(Attack):
     def run(self, scene: Scene) -> None:
         """Open games and leave them."""
         play, metadata = scene.channel().stream_stream(PLAY), scene.metadata("greedy")
-        begin = engine_pb2.PlayRequest(id=1, new_game={"position": {"game": "connect4"}}).SerializeToString()
+        begin = engine_pb2.PlayRequest(
+            id=1, new_game=engine_pb2.NewGameCommand(position=Position(game="connect4"))
+        ).SerializeToString()
         games: list[Any] = []
         for _ in scene.rounds(5000):
             games.append(play(iter([begin]), metadata=metadata, timeout=scene.left + 1))
@@ -126,7 +130,7 @@ class SlowReaders(Attack):
         """Open all, then wait."""
         engine: Any = engine_pb2_grpc.EngineServiceStub(scene.channel())
         request = engine_pb2.AnalyzeRequest(
-            position={"game": "2584-2x3"}, options={"method": "expectimax"}, limits={"move_time_ms": 1000}
+            position=Position(game="2584-2x3"), options={"method": "expectimax"}, limits=Limits(move_time_ms=1000)
         )
         streams = [
             engine.Analyze(request, metadata=scene.metadata("greedy"), timeout=scene.left) for _ in scene.rounds(100)

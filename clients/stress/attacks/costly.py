@@ -6,9 +6,21 @@ from typing import Any
 
 import grpc
 
-from plyd.clients.stress.attacks.http2 import CONTINUATION, END_HEADERS, END_STREAM, HEADERS, RawConnection, frame, headers, request
+from plyd.clients.stress.attacks.http2 import (
+    CONTINUATION,
+    DATA,
+    EMPTY_MESSAGE,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    RawConnection,
+    frame,
+    headers,
+    request,
+)
 from plyd.clients.stress.attacks.scene import Attack, Scene
 from plyd.v1 import engine_pb2, rules_pb2
+from plyd.v1.position_pb2 import Position
 
 INSPECT = "/plyd.v1.RulesService/Inspect"
 EVALUATE = "/plyd.v1.EngineService/Evaluate"
@@ -25,7 +37,7 @@ class RenjuLattice(Attack):
         inspect, metadata = scene.channel().unary_unary(INSPECT), scene.metadata("greedy")
 
         def send(number: int) -> Any:
-            position = {"game": "gomoku", "variant": "renju", "start": lattice(number)}
+            position = Position(game="gomoku", variant="renju", start=lattice(number))
             message = rules_pb2.InspectRequest(position=position).SerializeToString()
             return inspect.future(message, metadata=metadata, timeout=scene.left)
 
@@ -48,8 +60,7 @@ class GzipBomb(Attack):
     def run(self, scene: Scene) -> None:
         """Send all before reading any answer, ten on each connection, which is as much as its window takes."""
         moves = b"\x22\0" * 2_000_000  # Position.moves, field 4, each of length 0
-        position = engine_pb2.SearchRequest(position={}).SerializeToString()[:1] + varint(len(moves)) + moves
-        bomb = gzip.compress(position)
+        bomb = gzip.compress(b"\x0a" + varint(len(moves)) + moves)  # InspectRequest.position, field 1
         connections = []
         for _ in scene.rounds(10):
             connections.append(RawConnection(scene.daemon.target))
@@ -78,7 +89,7 @@ class LongStart(Attack):
     def run(self, scene: Scene) -> None:
         """Send the same text again and again."""
         inspect, metadata = scene.channel().unary_unary(INSPECT), scene.metadata("greedy")
-        position = {"game": "2584-2x3", "start": "b " + "2 " * 2_000_000}
+        position = Position(game="2584-2x3", start="b " + "2 " * 2_000_000)
         message = rules_pb2.InspectRequest(position=position).SerializeToString()
 
         def send(_: int) -> Any:
@@ -96,13 +107,14 @@ class GiantMetadata(Attack):
         """Send each on a connection of its own, since the daemon may close it."""
         block = headers(INSPECT, x_much="y" * (1 << 20))
         pieces = [block[at : at + FRAME_BYTES] for at in range(0, len(block), FRAME_BYTES)]
-        frames = frame(HEADERS, END_STREAM, 1, pieces[0]) + b"".join(frame(CONTINUATION, 0, 1, piece) for piece in pieces[1:-1])
-        frames += frame(CONTINUATION, END_HEADERS, 1, pieces[-1])
+        frames = [frame(CONTINUATION if at else HEADERS, 0, 1, piece) for at, piece in enumerate(pieces)]
+        frames += [frame(CONTINUATION, END_HEADERS, 1, b""), frame(DATA, END_STREAM, 1, EMPTY_MESSAGE)]
+        call = b"".join(frames)
         for _ in scene.rounds(200):
             connection = RawConnection(scene.daemon.target)
-            connection.send(frames)
+            connection.send(call)
             scene.sent["call"] += 1
-            scene.heard["refused"] += connection.wait_for_ends(1, min(0.5, scene.left))
+            scene.heard["refused"] += connection.wait_for_ends(1, scene.left)
             scene.heard["closed"] += not connection.is_open
             connection.close()
 
@@ -117,10 +129,10 @@ class BadTokens(Attack):
         inspect = scene.channel().unary_unary(INSPECT)
 
         def send(number: int) -> Any:
-            metadata = [("authorization", f"Bearer {number:032x}")]
+            metadata = (("authorization", f"Bearer {number:032x}"),)
             return inspect.future(b"", metadata=metadata, timeout=scene.left)
 
-        scene.flood("Inspect", 5000, send, at_once=50)
+        scene.flood("Inspect", 20_000, send, at_once=50)
         if scene.heard["OK"]:
             scene.broken.append(f"{scene.heard['OK']} wrong tokens were let in")
 
@@ -140,10 +152,7 @@ class MalformedLines(Attack):
                 scene.sent["batch"] += 1
                 yield batch
 
-        streams = [
-            evaluate(batches(), metadata=scene.metadata("greedy"), timeout=scene.left + 1)
-            for _ in range(2)
-        ]
+        streams = [evaluate(batches(), metadata=scene.metadata("greedy"), timeout=scene.left + 1) for _ in range(2)]
         for stream in streams:
             scene.heard["answered batch"] += answers_of(stream)
             scene.heard[stream.code().name] += 1

@@ -10,6 +10,8 @@ import grpc
 
 from plyd.clients.stress.attacks.scene import QUOTAS, SLOTS, Attack, Scene
 from plyd.v1 import engine_pb2, engine_pb2_grpc
+from plyd.v1.position_pb2 import Position
+from plyd.v1.search_pb2 import Limits
 
 GRACE_SECONDS = 1.0  # for an open game to end after its client was revoked
 
@@ -47,14 +49,14 @@ class OpenGame:
 
 
 class IdleGames(Attack):
-    """Two games that search one node each and then stay open: others must still find memory."""
+    """Four games that search one node each and then stay open: others must still find memory."""
 
     name = "idle-games"
 
     def run(self, scene: Scene) -> None:
         """Search once in each game, then wait."""
-        for game in ("connect4", "gomoku"):
-            reply = OpenGame(scene, "greedy", game).ask(go={"limits": {"nodes": 1}})
+        for _ in range(4):
+            reply = OpenGame(scene, "greedy", "connect4").ask(go={"limits": {"nodes": 1}})
             scene.sent["game"] += 1
             scene.heard["refused search" if reply.HasField("error") else "search"] += 1
         scene.wait()
@@ -67,7 +69,7 @@ class EndlessAnalyses(Attack):
 
     def run(self, scene: Scene) -> None:
         """Read their reports until the time is over."""
-        request = engine_pb2.AnalyzeRequest(position={"game": "2584-2x3"}, options={"method": "expectimax"})
+        request = engine_pb2.AnalyzeRequest(position=Position(game="2584-2x3"), options={"method": "expectimax"})
         streams = [engine_of(scene).Analyze(request, metadata=scene.metadata("greedy")) for _ in range(SLOTS)]
         readers = [threading.Thread(target=self._read, args=(stream, scene)) for stream in streams]
         for reader in readers:
@@ -108,7 +110,7 @@ class RevokedToken(Attack):
             scene.flood("Describe", 1, describe, at_once=1)
         time.sleep(min(GRACE_SECONDS, scene.left / 2))
         try:
-            for _ in scene.rounds(100):
+            for _ in scene.rounds(1000):
                 scene.sent["take_back"] += 1
                 self._game.ask(take_back={"plies": 0})
                 scene.heard["reply"] += 1
@@ -126,12 +128,12 @@ class MemoryQuota(Attack):
     def run(self, scene: Scene) -> None:
         """Send both before reading either answer."""
         search, metadata = engine_of(scene).Search, scene.metadata("small")
-        request = engine_pb2.SearchRequest(position={"game": "connect4"}, limits={"move_time_ms": 100})
+        request = engine_pb2.SearchRequest(position=Position(game="connect4"), limits=Limits(move_time_ms=30))
 
         def send(_: int) -> Any:
             return search.future(request, metadata=metadata, timeout=scene.left + 1)
 
-        for _ in scene.rounds(50):
+        for _ in scene.rounds(200):
             scene.flood("Search", 2, send, at_once=2)
         if refused := scene.heard["RESOURCE_EXHAUSTED"]:
             scene.broken.append(f"{refused} searches within the quota were refused")

@@ -3,7 +3,7 @@
 The process reads lines from stdin. The first is JSON (target, token). Then `measure` begins a period, and `report` ends
 it: the process waits for the answers that are due and prints the figures of the period (JSON: milliseconds, errors,
 delay_ms). Most calls are rules queries and searches of a solved position; now and then one is a short search with a
-time limit, of which only the time after the limit counts.
+time limit, of which only the time after the limit counts; there is never more than one of these at once.
 """
 
 import asyncio
@@ -20,12 +20,14 @@ import grpc.aio
 
 from plyd.clients.cli import PROGRAM
 from plyd.clients.library.errors import Unavailable
+from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2, rules_pb2_grpc
+from plyd.v1.position_pb2 import Position
+from plyd.v1.search_pb2 import Limits
 
 CALLS_PER_SECOND = 50
-TIMED_EVERY = 12  # every so manieth call is a search with a time limit
-MOVE_TIME_MS = 20
+TIMED_EVERY = 12  # one call of so many is a search with a time limit
+MOVE_TIME_MS = 50
 TIMEOUT_SECONDS = 10.0  # of each call
-SOLVED = {"game": "2584-2x3", "start": "b 2 2 0 0 0 0"}
 
 
 @dataclass
@@ -48,9 +50,8 @@ class HonestCaller:
 
     def __init__(self, target: str, token: str = "") -> None:
         self._order = {"target": target, "token": token}
-        self._process = subprocess.Popen(
-            [*PROGRAM[:-1], "plyd.clients.stress.attacks.honest"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        command = [*PROGRAM[:-1], "plyd.clients.stress.attacks.honest"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> "HonestCaller":
         answer = self._ask(json.dumps(self._order))
@@ -68,7 +69,10 @@ class HonestCaller:
 
     def report(self) -> Period:
         """End the period: the figures of all calls that began in it."""
-        told = json.loads(self._ask("report"))
+        answer = self._ask("report")
+        if not answer:
+            raise Unavailable("the honest caller has died")
+        told = json.loads(answer)
         return Period(told["milliseconds"], Counter(told["errors"]), told["delay_ms"])
 
     def _say(self, line: str) -> None:
@@ -86,21 +90,24 @@ Call = Callable[[int], Awaitable[float]]  # makes the call of this number; its t
 
 def daemon_call(target: str, token: str) -> Call:
     """The calls of a client of a daemon."""
-    from plyd.v1 import engine_pb2, engine_pb2_grpc, rules_pb2, rules_pb2_grpc
-
     channel = grpc.aio.insecure_channel(target, [("grpc.use_local_subchannel_pool", 1)])
     engine: Any = engine_pb2_grpc.EngineServiceStub(channel)
     rules: Any = rules_pb2_grpc.RulesServiceStub(channel)
-    solved = engine_pb2.SearchRequest(position=SOLVED)
-    timed = engine_pb2.SearchRequest(position={"game": "connect4"}, limits={"move_time_ms": MOVE_TIME_MS})
-    inspect = rules_pb2.InspectRequest(position=SOLVED)
-    metadata = [("authorization", f"Bearer {token}")] if token else []
+    position = Position(game="2584-2x3", start="b 2 2 0 0 0 0")
+    solved, inspect = engine_pb2.SearchRequest(position=position), rules_pb2.InspectRequest(position=position)
+    timed = engine_pb2.SearchRequest(position=Position(game="connect4"), limits=Limits(move_time_ms=MOVE_TIME_MS))
+    metadata = (("authorization", f"Bearer {token}"),) if token else ()
+
+    searching = asyncio.Lock()
 
     async def call(number: int) -> float:
-        is_timed = number % TIMED_EVERY == TIMED_EVERY - 1
-        method, request = (engine.Search, timed if is_timed else solved) if number % 2 else (rules.Inspect, inspect)
+        if number % TIMED_EVERY == 0 and not searching.locked():
+            async with searching:
+                await engine.Search(timed, metadata=metadata, timeout=TIMEOUT_SECONDS)
+            return MOVE_TIME_MS
+        method, request = (engine.Search, solved) if number % 2 else (rules.Inspect, inspect)
         await method(request, metadata=metadata, timeout=TIMEOUT_SECONDS)
-        return MOVE_TIME_MS if is_timed else 0.0
+        return 0.0
 
     return call
 
@@ -173,7 +180,7 @@ async def work() -> None:
     order = json.loads(await asyncio.to_thread(sys.stdin.readline))
     target, token = order["target"], order["token"]
     call = await page_call(target) if target.startswith("ws:") else daemon_call(target, token)
-    for number in range(2 * TIMED_EVERY):  # one of each kind, which also opens the connection
+    for number in range(TIMED_EVERY):  # one of each kind, which also opens the connection
         await call(number)
     print("ready", flush=True)
     calls = SteadyCalls(call)

@@ -9,6 +9,7 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6,
 END_STREAM, END_HEADERS = 1, 4  # flags of frames
 CANCEL = (8).to_bytes(4, "big")  # an error code
 HEAD_BYTES = 9
+EMPTY_MESSAGE = bytes(5)  # gRPC's frame: not compressed, of length 0
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
@@ -61,6 +62,7 @@ class RawConnection:
         self._socket = socket.create_connection((host, int(port)), timeout=seconds)
         self._seconds = seconds
         self._unread = b""
+        self._ended: set[int] = set()
         self.is_open = True
         self.send(opening)
 
@@ -90,15 +92,19 @@ class RawConnection:
             data = b""
         self.is_open = bool(data)
         self._unread += data
-        return sum(kind == RST_STREAM or (kind < RST_STREAM and flags & END_STREAM) for kind, flags in self._frames())
+        before = len(self._ended)
+        for kind, flags, stream in self._frames():
+            if kind == GOAWAY:
+                self.is_open = False
+            elif kind == RST_STREAM or (kind in (DATA, HEADERS) and flags & END_STREAM):
+                self._ended.add(stream)
+        return len(self._ended) - before
 
-    def _frames(self) -> Iterator[tuple[int, int]]:
-        """Kind and flags of each whole frame that has arrived."""
+    def _frames(self) -> Iterator[tuple[int, int, int]]:
+        """Kind, flags and stream of each whole frame that has arrived."""
         while len(self._unread) >= (size := HEAD_BYTES + int.from_bytes(self._unread[:3], "big")):
-            kind, flags = self._unread[3:5]
+            yield self._unread[3], self._unread[4], int.from_bytes(self._unread[5:9], "big")
             self._unread = self._unread[size:]
-            self.is_open = self.is_open and kind != GOAWAY
-            yield kind, flags
 
     def close(self) -> None:
         """Close the connection."""

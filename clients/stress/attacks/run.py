@@ -67,31 +67,40 @@ class AttackResult:
         }
 
 
-def run_attack(
-    attack: Attack, scene: Scene, *, lead_seconds: float = LEAD_SECONDS, settle_seconds: float = SETTLE_SECONDS
-) -> AttackResult:
-    """Attack the scene's daemon while an honest caller uses it."""
+def run_attack(attack: Attack, scene: Scene) -> AttackResult:
+    """Attack the scene's daemon while a new honest caller uses it."""
     with scene.stack:
         attack.prepare(scene)
-        watched = scene.watched or scene.daemon
-        with HonestCaller(scene.honest_target or scene.daemon.target, scene.tokens["honest"]) as honest:
-            honest.measure()
-            cpu = watched.cpu_seconds()
-            time.sleep(lead_seconds)
-            alone = honest.report()
-            cost = (watched.cpu_seconds() - cpu) / max(1, alone.calls)
-            cpu, memory = watched.cpu_seconds(), _Memory(watched)
-            honest.measure()
-            with memory.watched():
-                _run_nicely(attack, scene)
-                period = honest.report()
-            spent = watched.cpu_seconds() - cpu - cost * len(period.milliseconds)
-            time.sleep(settle_seconds)
-            sizes = (memory.before, memory.peak, memory.now())
-    died = watched.has_died or scene.daemon.has_died
-    return AttackResult(
-        attack.name, dict(scene.sent), dict(scene.heard), scene.broken, period, sizes, max(0.0, spent), died
-    )
+        target, token = scene.honest_target or scene.daemon.target, scene.tokens["honest"]
+        with HonestCaller(target, token) as honest:
+            return measure(attack, scene, honest, LEAD_SECONDS, SETTLE_SECONDS)
+
+
+def measure(
+    attack: Attack, scene: Scene, honest: HonestCaller, lead_seconds: float, settle_seconds: float
+) -> AttackResult:
+    """Run a prepared attack beside an honest caller, some seconds after that one was alone with the daemon."""
+    watched = scene.watched or scene.daemon
+    cost = _cost_of_a_call(watched, honest, lead_seconds)
+    cpu, memory = watched.cpu_seconds(), _Memory(watched)
+    honest.measure()
+    with memory.watched():
+        _run_nicely(attack, scene)
+        period = honest.report()
+    spent = max(0.0, watched.cpu_seconds() - cpu - cost * len(period.milliseconds))
+    time.sleep(settle_seconds)
+    sizes = (memory.before, memory.peak, memory.now())
+    has_died = watched.has_died or scene.daemon.has_died
+    return AttackResult(attack.name, dict(scene.sent), dict(scene.heard), scene.broken, period, sizes, spent, has_died)
+
+
+def _cost_of_a_call(watched: RunningDaemon, honest: HonestCaller, seconds: float) -> float:
+    """Processor time that a daemon spends on each call of an honest caller that is alone with it."""
+    honest.measure()
+    cpu = watched.cpu_seconds()
+    time.sleep(seconds)
+    calls = honest.report().calls
+    return (watched.cpu_seconds() - cpu) / max(1, calls)
 
 
 def _run_nicely(attack: Attack, scene: Scene) -> None:

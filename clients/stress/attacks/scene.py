@@ -71,15 +71,15 @@ class Scene:
         """Do nothing until the time is over."""
         time.sleep(self.left)
 
-    def channel(self) -> grpc.Channel:
+    def channel(self) -> Any:
         """A connection of its own to the daemon, closed after the attack."""
         channel = grpc.insecure_channel(self.daemon.target, OPTIONS)
         self.stack.callback(channel.close)
         return channel
 
-    def metadata(self, client: str) -> list[tuple[str, str]]:
+    def metadata(self, client: str) -> tuple[tuple[str, str], ...]:
         """The metadata of a client's calls."""
-        return [("authorization", f"Bearer {self.tokens[client]}")]
+        return (("authorization", f"Bearer {self.tokens[client]}"),)
 
     def flood(self, what: str, count: int, send: Callable[[int], Any], at_once: int) -> None:
         """Send calls, at most some at once, and count how each ends. `send` gives each of them a deadline."""
