@@ -130,10 +130,9 @@ class MemoryQuota(Attack):
         search, metadata = engine_of(scene).Search, scene.metadata("small")
         request = engine_pb2.SearchRequest(position=Position(game="connect4"), limits=Limits(move_time_ms=30))
 
-        def send(_: int) -> Any:
-            return search.future(request, metadata=metadata, timeout=scene.left + 1)
-
         for _ in scene.rounds(200):
-            scene.flood("Search", 2, send, at_once=2)
+            pair = [search.future(request, metadata=metadata, timeout=scene.left + 1) for _ in range(2)]
+            scene.sent["Search"] += len(pair)
+            scene.heard.update(call.code().name for call in pair)
         if refused := scene.heard["RESOURCE_EXHAUSTED"]:
             scene.broken.append(f"{refused} searches within the quota were refused")
