@@ -58,6 +58,8 @@ def attack(names: tuple[str, ...], lists: bool, seconds: float, as_json: bool) -
                 print(json.dumps(results[-1].figures()), flush=True)
     if not as_json:
         Console(width=max(150, Console(stderr=True).width)).print(table(results))
+    delay = max(result.honest.delay_ms for result in results)
+    print(f"the measurement itself was up to {delay:.0f} ms late", file=sys.stderr)
     for result in results:
         for failure in result.failures():
             print(f"{result.name}: {failure}", file=sys.stderr)

@@ -84,8 +84,8 @@ class ForeignHost(Attack):
 
     def run(self, scene: Scene) -> None:
         """Ask again and again."""
-        for _ in scene.rounds(2000):
-            connection = http.client.HTTPConnection(scene.metrics, timeout=scene.left + 1)
+        for _ in scene.rounds(5000):
+            connection = http.client.HTTPConnection(scene.metrics, timeout=scene.timeout)
             with contextlib.closing(connection):
                 connection.request("GET", "/metrics", headers={"Host": "evil.example"})
                 scene.sent["GET"] += 1
@@ -115,6 +115,6 @@ class UnreadLog(Attack):
         describe = channel.unary_unary("/plyd.v1.EngineService/Describe")
 
         def send(_: int) -> Any:
-            return describe.future(b"", timeout=scene.left)
+            return describe.future(b"", timeout=scene.timeout)
 
         scene.flood("Describe", 10_000, send, at_once=10)

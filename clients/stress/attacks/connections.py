@@ -43,7 +43,7 @@ class RapidReset(Attack):
     def run(self, scene: Scene) -> None:
         """Open and reset as fast as the daemon reads; begin a new connection if it closes this one."""
         block, connection, stream = headers(DESCRIBE), RawConnection(scene.daemon.target), 1
-        for _ in scene.rounds(500):
+        for _ in scene.rounds(2000):
             pairs = b"".join(
                 frame(HEADERS, END_HEADERS, number, block) + frame(RST_STREAM, 0, number, CANCEL)
                 for number in range(stream, stream + 2 * STREAMS_AT_ONCE, 2)
@@ -84,7 +84,7 @@ class Crowd(Attack):
         metadata = scene.metadata("greedy")
 
         def send(number: int) -> Any:
-            return calls[number % len(calls)].future(b"", metadata=metadata, timeout=scene.left + 5)
+            return calls[number % len(calls)].future(b"", metadata=metadata, timeout=scene.timeout)
 
         scene.flood("Describe", 3000, send, at_once=3000)
         if unheard := scene.heard.total() - scene.heard["OK"] - scene.heard["RESOURCE_EXHAUSTED"]:
@@ -104,7 +104,7 @@ class DroppedGames(Attack):
         ).SerializeToString()
         games: list[Any] = []
         for _ in scene.rounds(5000):
-            games.append(play(iter([begin]), metadata=metadata, timeout=scene.left + 1))
+            games.append(play(iter([begin]), metadata=metadata, timeout=scene.timeout))
             scene.sent["game"] += 1
             if len(games) == 20:
                 drop(games, scene)
@@ -133,7 +133,7 @@ class SlowReaders(Attack):
             position=Position(game="2584-2x3"), options={"method": "expectimax"}, limits=Limits(move_time_ms=1000)
         )
         streams = [
-            engine.Analyze(request, metadata=scene.metadata("greedy"), timeout=scene.left) for _ in scene.rounds(100)
+            engine.Analyze(request, metadata=scene.metadata("greedy"), timeout=scene.timeout) for _ in scene.rounds(100)
         ]
         scene.sent["Analyze"] += len(streams)
         scene.wait()

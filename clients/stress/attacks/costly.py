@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+from collections import deque
 from typing import Any
 
 import grpc
@@ -39,7 +40,7 @@ class RenjuLattice(Attack):
         def send(number: int) -> Any:
             position = Position(game="gomoku", variant="renju", start=lattice(number))
             message = rules_pb2.InspectRequest(position=position).SerializeToString()
-            return inspect.future(message, metadata=metadata, timeout=scene.left)
+            return inspect.future(message, metadata=metadata, timeout=scene.timeout)
 
         scene.flood("Inspect", 40, send, at_once=2)
 
@@ -58,18 +59,25 @@ class GzipBomb(Attack):
     name = "gzip-bomb"
 
     def run(self, scene: Scene) -> None:
-        """Send all before reading any answer, ten on each connection, which is as much as its window takes."""
+        """Keep a hundred calls waiting, ten on each connection, which is as much as its window takes."""
         moves = b"\x22\0" * 2_000_000  # Position.moves, field 4, each of length 0
         bomb = gzip.compress(b"\x0a" + varint(len(moves)) + moves)  # InspectRequest.position, field 1
-        connections = []
-        for _ in scene.rounds(10):
-            connections.append(RawConnection(scene.daemon.target))
-            scene.stack.callback(connections[-1].close)
-            for stream in range(1, 20, 2):
-                connections[-1].send(request(stream, INSPECT, bomb, is_gzip=True))
-                scene.sent["Inspect"] += 1
-        for connection in connections:
-            scene.heard["refused"] += connection.wait_for_ends(10, scene.left)
+        ten_calls = b"".join(request(stream, INSPECT, bomb, is_gzip=True) for stream in range(1, 20, 2))
+        waiting: deque[RawConnection] = deque()
+
+        def wait() -> None:
+            connection = waiting.popleft()
+            scene.heard["ended call"] += connection.wait_for_ends(10, scene.left)
+            connection.close()
+
+        for _ in scene.rounds(200):
+            waiting.append(RawConnection(scene.daemon.target))
+            waiting[-1].send(ten_calls)
+            scene.sent["Inspect"] += 10
+            if len(waiting) == 10:
+                wait()
+        while waiting:
+            wait()
 
 
 def varint(number: int) -> bytes:
@@ -93,7 +101,7 @@ class LongStart(Attack):
         message = rules_pb2.InspectRequest(position=position).SerializeToString()
 
         def send(_: int) -> Any:
-            return inspect.future(message, metadata=metadata, timeout=scene.left)
+            return inspect.future(message, metadata=metadata, timeout=scene.timeout)
 
         scene.flood("Inspect", 40, send, at_once=2)
 
@@ -130,7 +138,7 @@ class BadTokens(Attack):
 
         def send(number: int) -> Any:
             metadata = (("authorization", f"Bearer {number:032x}"),)
-            return inspect.future(b"", metadata=metadata, timeout=scene.left)
+            return inspect.future(b"", metadata=metadata, timeout=scene.timeout)
 
         scene.flood("Inspect", 20_000, send, at_once=50)
         if scene.heard["OK"]:
@@ -152,7 +160,7 @@ class MalformedLines(Attack):
                 scene.sent["batch"] += 1
                 yield batch
 
-        streams = [evaluate(batches(), metadata=scene.metadata("greedy"), timeout=scene.left + 1) for _ in range(2)]
+        streams = [evaluate(batches(), metadata=scene.metadata("greedy"), timeout=scene.timeout) for _ in range(2)]
         for stream in streams:
             scene.heard["answered batch"] += answers_of(stream)
             scene.heard[stream.code().name] += 1

@@ -13,6 +13,7 @@ from plyd.v1 import engine_pb2, engine_pb2_grpc
 from plyd.v1.position_pb2 import Position
 from plyd.v1.search_pb2 import Limits
 
+MAX_SECONDS = 120.0  # of a stream, if the daemon hangs
 GRACE_SECONDS = 1.0  # for an open game to end after its client was revoked
 
 
@@ -26,7 +27,7 @@ class OpenGame:
 
     def __init__(self, scene: Scene, client: str, game: str) -> None:
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
-        self._replies = engine_of(scene).Play(self._sent(), metadata=scene.metadata(client))
+        self._replies = engine_of(scene).Play(self._sent(), metadata=scene.metadata(client), timeout=MAX_SECONDS)
         scene.stack.callback(self.close)
         self.ask(new_game={"position": {"game": game}})
 
@@ -70,7 +71,10 @@ class EndlessAnalyses(Attack):
     def run(self, scene: Scene) -> None:
         """Read their reports until the time is over."""
         request = engine_pb2.AnalyzeRequest(position=Position(game="2584-2x3"), options={"method": "expectimax"})
-        streams = [engine_of(scene).Analyze(request, metadata=scene.metadata("greedy")) for _ in range(SLOTS)]
+        streams = [
+            engine_of(scene).Analyze(request, metadata=scene.metadata("greedy"), timeout=MAX_SECONDS)
+            for _ in range(SLOTS)
+        ]
         readers = [threading.Thread(target=self._read, args=(stream, scene)) for stream in streams]
         for reader in readers:
             reader.start()
@@ -104,9 +108,9 @@ class RevokedToken(Attack):
         engine, metadata = engine_of(scene), scene.metadata("revoked")
 
         def describe(_: int) -> Any:
-            return engine.Describe.future(engine_pb2.DescribeRequest(), metadata=metadata, timeout=scene.left)
+            return engine.Describe.future(engine_pb2.DescribeRequest(), metadata=metadata, timeout=scene.timeout)
 
-        while not scene.heard["UNAUTHENTICATED"] and scene.left > 0.01:
+        while not scene.heard["UNAUTHENTICATED"] and scene.left:
             scene.flood("Describe", 1, describe, at_once=1)
         time.sleep(min(GRACE_SECONDS, scene.left / 2))
         try:
@@ -131,7 +135,7 @@ class MemoryQuota(Attack):
         request = engine_pb2.SearchRequest(position=Position(game="connect4"), limits=Limits(move_time_ms=30))
 
         for _ in scene.rounds(200):
-            pair = [search.future(request, metadata=metadata, timeout=scene.left + 1) for _ in range(2)]
+            pair = [search.future(request, metadata=metadata, timeout=scene.timeout) for _ in range(2)]
             scene.sent["Search"] += len(pair)
             scene.heard.update(call.code().name for call in pair)
         if refused := scene.heard["RESOURCE_EXHAUSTED"]:

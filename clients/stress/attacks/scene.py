@@ -21,6 +21,7 @@ GAMES = ("2584-2x3", "connect4", "gomoku")
 OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
 SLOTS = 2
 MEMORY_MB = 1024
+LAST_SECONDS = 1.0
 QUOTAS = {  # of each client of the daemon
     "honest": "",
     "greedy": "",
@@ -57,13 +58,18 @@ class Scene:
 
     @property
     def left(self) -> float:
-        """Seconds that the attack still has; a little more than none at the end, as a deadline needs."""
-        return max(0.01, self._end - time.monotonic())
+        """Seconds that the attack still has."""
+        return max(0.0, self._end - time.monotonic())
+
+    @property
+    def timeout(self) -> float:
+        """Seconds for a call that begins now: until the attack is over, and a little more for the last answers."""
+        return self.left + LAST_SECONDS
 
     def rounds(self, count: int) -> Iterator[int]:
         """Numbers from 0 up to a share of `count`, as long as there is time."""
         for number in range(max(1, round(count * self.share))):
-            if time.monotonic() >= self._end:
+            if not self.left:
                 return
             yield number
 

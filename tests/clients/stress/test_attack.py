@@ -17,7 +17,7 @@ from plyd.clients.stress.attacks.run import AttackResult, measure, run_attack
 from plyd.clients.stress.attacks.scene import Attack, Scene, opened_scene
 
 SHARE = 0.02  # of the full size of an attack
-SHARES = {"rapid-reset": 0.1}  # of those that need more to get through
+SHARES = {"gzip-bomb": 0.005}  # ten bombs are enough
 OWN_DAEMONS = {"stop-flood", "unread-log"}  # start processes of their own
 
 
