@@ -31,8 +31,7 @@ class Nobody(Attack):
     name = "nobody"
 
     def run(self, scene: Scene) -> None:
-        """Wait."""
-        scene.wait()
+        """Send nothing."""
 
 
 class RapidReset(Attack):
@@ -65,12 +64,11 @@ class HalfOpen(Attack):
     name = "half-open"
 
     def run(self, scene: Scene) -> None:
-        """Open all, then wait."""
+        """Open all; they stay open until the end of the scene."""
         for number in scene.rounds(500):
             connection = RawConnection(scene.daemon.target, b"" if number % 2 else PREFACE[:10])
             scene.stack.callback(connection.close)
             scene.sent["connection"] += 1
-        scene.wait()
 
 
 class Crowd(Attack):

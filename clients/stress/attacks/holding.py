@@ -55,12 +55,11 @@ class IdleGames(Attack):
     name = "idle-games"
 
     def run(self, scene: Scene) -> None:
-        """Search once in each game, then wait."""
+        """Search once in each game; they stay open until the end of the scene."""
         for _ in range(4):
             reply = OpenGame(scene, "greedy", "connect4").ask(go={"limits": {"nodes": 1}})
             scene.sent["game"] += 1
             scene.heard["refused search" if reply.HasField("error") else "search"] += 1
-        scene.wait()
 
 
 class EndlessAnalyses(Attack):

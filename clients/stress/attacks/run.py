@@ -86,6 +86,7 @@ def measure(
     honest.measure()
     with memory.watched():
         _run_nicely(attack, scene)
+        scene.wait()  # what was sent early may still be worked on
         period = honest.report()
     spent = max(0.0, watched.cpu_seconds() - cpu - cost * len(period.milliseconds))
     time.sleep(settle_seconds)

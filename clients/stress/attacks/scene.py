@@ -114,7 +114,7 @@ class Attack:
         """Set up what the attack needs, before anything is measured."""
 
     def run(self, scene: Scene) -> None:
-        """Attack until the scene's time is over or all is sent."""
+        """Attack until all is sent, or until the scene's time is over."""
         raise NotImplementedError
 
 
