@@ -5,6 +5,7 @@ rate        calls per second, compared with an echo server (echo, callers)
 soak        mixed load at capacity for a long time
 overload    more searches than slots
 kill        a daemon killed under load
+attack      attacks on a daemon beside an honest caller (attacks/)
 daemons     starts the daemons under load
 load        the clients of soak and kill; known has the values they compare with
 tally       counts of answers and errors; verdict prints the figures

@@ -18,13 +18,14 @@ class StressGroup(LazyGroup):
         "overload": "plyd.clients.stress.overload:overload",
         "lateness": "plyd.clients.stress.lateness:lateness",
         "kill": "plyd.clients.stress.kill:kill",
+        "attack": "plyd.clients.stress.attack:attack",
     }
 
 
-@click.group(cls=StressGroup, short_help="Load, overload and kill daemons, and check their guarantees.")
+@click.group(cls=StressGroup, short_help="Load, overload, kill and attack daemons, and check their guarantees.")
 @click.pass_context
 def stress(context: click.Context) -> None:
-    """Load, overload and kill daemons, and check that they keep their guarantees.
+    """Load, overload, kill and attack daemons, and check that they keep their guarantees.
 
     Each command starts its own daemons on this machine and stops them at the end. It shows progress on stderr and
     prints figures with their required values on stdout. The exit status is 1 if a requirement is not met.
@@ -36,5 +37,6 @@ def stress(context: click.Context) -> None:
     plyd stress overload --factor 4
     plyd stress lateness
     plyd stress kill --minutes 10 --every 20
+    plyd stress attack
     """
     stop_on_sigterm(context)

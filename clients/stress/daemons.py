@@ -1,6 +1,7 @@
 """Daemons under load: child processes on this machine, and their memory."""
 
 import contextlib
+import os
 import random
 import select
 import socket
@@ -42,6 +43,13 @@ class RunningDaemon:
         lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         return int(lines["VmRSS"].split()[0]) * 1024 if "VmRSS" in lines else None
 
+    def cpu_seconds(self) -> float:
+        """Processor time that the process has used; 0 if it is unknown."""
+        if self.process is None or self.has_died:
+            return 0.0
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # user and system time
+
 
 @contextlib.contextmanager
 def serving(*games: str, connect: str = "", options: tuple[str, ...] = ()) -> Iterator[RunningDaemon]:
@@ -55,7 +63,7 @@ def serving(*games: str, connect: str = "", options: tuple[str, ...] = ()) -> It
 
 
 @contextlib.contextmanager
-def child_process(command: list[str], errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def child_process(command: list[str], errors: IO[bytes] | int) -> Iterator[subprocess.Popen[bytes]]:
     """A child process that is terminated afterwards, and killed if it does not end."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
     try:

@@ -10,21 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from plyd.v1 import engine_pb2
-from tests.faults.victim import (
+from plyd.clients.stress.attacks.http2 import (
     DATA,
     END_HEADERS,
-    ENDLESS,
     HEADERS,
+    OPENING,
     PING,
     PREFACE,
     SETTINGS,
-    START,
-    call,
-    everything,
     frame,
     headers,
 )
+from plyd.v1 import engine_pb2
+from tests.faults.victim import ENDLESS, START, call, everything
 from tests.patience import SOON, until
 from tests.servers.daemons import Caller, analyze_request, search_request
 
@@ -92,7 +90,6 @@ def test_connections_that_say_half_a_word_or_nothing_keep_nobody_waiting(victim,
 
 
 NONSENSE = random.Random(1).randbytes(5000)
-OPENING = PREFACE + frame(SETTINGS, 0, 0, b"")
 MALFORMED = {
     "random bytes": NONSENSE,
     "HTTP/1.1": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",

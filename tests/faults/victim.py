@@ -4,14 +4,12 @@ import os
 import socket
 import time
 
+from plyd.clients.stress.attacks.http2 import DATA, END_HEADERS, END_STREAM, HEADERS, OPENING, frame, headers
 from tests.patience import SOON, until
 from tests.servers.daemons import Caller, Process, search_request
 
 START, VALUE = "b 2 2 0 0 0 0", 1422.339260970406
 ENDLESS = {"method": "expectimax"}  # looks ahead until it is stopped
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6  # kinds of frames
-END_STREAM, END_HEADERS = 1, 4  # flags of frames
 
 
 class Victim(Process):
@@ -55,38 +53,11 @@ class Victim(Process):
         return socket.create_connection((host, int(port)), timeout=SOON)
 
 
-def frame(kind, flags, stream, payload):
-    """A frame of HTTP/2."""
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
-
-
-def headers(method, **more):
-    """The header block of a call, each field written out in full."""
-    fields = {
-        ":method": "POST",
-        ":scheme": "http",
-        ":path": method,
-        ":authority": "localhost",
-        "content-type": "application/grpc",
-        "te": "trailers",
-        **{name.replace("_", "-"): value for name, value in more.items()},
-    }
-    block = b""
-    for name, value in fields.items():
-        block += b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
-    return block
-
-
 def call(method, message, declared=None, **more):
     """All bytes of one unary call; `declared` is the length it says that its message has."""
     length = len(message) if declared is None else declared
     body = b"\0" + length.to_bytes(4, "big") + message
-    return (
-        PREFACE
-        + frame(SETTINGS, 0, 0, b"")
-        + frame(HEADERS, END_HEADERS, 1, headers(method, **more))
-        + frame(DATA, END_STREAM, 1, body)
-    )
+    return OPENING + frame(HEADERS, END_HEADERS, 1, headers(method, **more)) + frame(DATA, END_STREAM, 1, body)
 
 
 def everything(connection, seconds, last=None):
