@@ -24,6 +24,8 @@ def families():
     runtime.addresses = ["127.0.0.1:25840"]
     metrics = runtime.observer.metrics
     metrics.call_ended("Search", "OK", "gui", 0.1)
+    metrics.shed("queue_full", "gui")
+    metrics.known["sticks"] += 1
     metrics.search_went_on("sticks", 1)
     metrics.search_ended("sticks", "time", 0.1, 0.1, 0.1)
     registry = CollectorRegistry()

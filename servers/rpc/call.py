@@ -21,6 +21,7 @@ log = logging.getLogger("plyd.request")
 
 REQUEST_ID = "x-request-id"  # metadata, both ways
 MAX_ID_LENGTH = 64
+WRITE_SECONDS = 1.0  # for a caller to read a message before it is told that its right has ended
 RIGHT_ENDED = "the client's right to call has ended"
 
 RpcContext = grpc.aio.ServicerContext[Any, Any]
@@ -62,6 +63,11 @@ def rpc_method(method: Handler) -> Handler:
             if not _is_revoked(call):
                 status = "CANCELLED"
                 raise
+            if call.writing:
+                await asyncio.wait({call.writing}, timeout=WRITE_SECONDS)
+                if not call.writing.done():  # the caller does not read, so it cannot be told
+                    status = "CANCELLED"
+                    raise
             error = NotAllowed(RIGHT_ENDED)
             status = status_code(error).name
             await _refuse(call, error, runtime, context)
@@ -143,10 +149,22 @@ async def send(context: RpcContext, message: Any) -> None:
 
     gRPC cancels a call whose caller has left, but a write to a dead connection may fail before that.
     """
+    call = current_call()
     try:
-        await context.write(message)
+        if call.client.is_known:  # its right may end meanwhile: a refusal has to wait for the end of the write
+            call.writing = asyncio.ensure_future(context.write(message))
+            call.writing.add_done_callback(_retrieve)
+            await asyncio.shield(call.writing)
+        else:
+            await context.write(message)
     except grpc.aio.InternalError:
         raise asyncio.CancelledError from None
+
+
+def _retrieve(done: asyncio.Future[Any]) -> None:
+    """Mark the exception of a future as seen: nobody waits for it any more if the call was cancelled."""
+    if not done.cancelled():
+        done.exception()
 
 
 async def next_request(call: CallContext, context: RpcContext, runtime: Runtime) -> Any:

@@ -1,5 +1,6 @@
 """The call context: what is known about the call that is being answered."""
 
+import asyncio
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ class CallContext:
     `refusal` is why it was refused before its message was read.
     """
 
-    __slots__ = ("client", "grant", "log_fields", "metadata", "peer", "refusal", "span")
+    __slots__ = ("client", "grant", "log_fields", "metadata", "peer", "refusal", "span", "writing")
 
     def __init__(self, metadata: Metadata = ()) -> None:
         self.metadata = metadata
@@ -28,6 +29,7 @@ class CallContext:
         self.client = ANONYMOUS  # until it is authenticated
         self.grant: Grant | None = None
         self.refusal: EngineError | None = None
+        self.writing: asyncio.Future[None] | None = None  # the last message of a stream, of a client that is known
         self.log_fields: dict[str, Any] = {}
         self.span: Span | None = None
 

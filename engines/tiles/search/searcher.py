@@ -13,6 +13,7 @@ from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import Option, OptionValue, memory_option
 from plyd.engines.core.search import Limits, Line, Report, StopReason, upper
 from plyd.engines.core.search_run import DepthRun, run
+from plyd.engines.tiles.bitboard import Word
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.rulebook import SLIDES, Position
 from plyd.engines.tiles.search import expectimax
@@ -158,7 +159,9 @@ class TileRun(DepthRun):
         """The value of each move for the player, its points included; and the reason if the search was stopped."""
         if not any(position.cells):  # another drop follows the first one
             return self._first_drops(position, policy, limit)
-        board = downgraded(self._player.game.board(position.cells), self._owner.downgrade_from)
+        board = self._player.game.board(position.cells)
+        if self._owner.downgrade_from:  # only boards of one word are
+            board = Word(downgraded(board, self._owner.downgrade_from))
         model = self._player.model
         if position.before:
             slides = np.empty(4)

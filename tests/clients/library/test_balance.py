@@ -43,7 +43,7 @@ def connect(balancer, closed, *targets):
     """Update the targets of a balancer; the new ones."""
 
     def new(address):
-        return Daemon(address, FakeChannel(), lambda: closed.append(address.target))
+        return Daemon(address, FakeChannel, lambda _: closed.append(address.target))
 
     return {daemon.address.target for daemon in balancer.update(map(DaemonAddress, targets), new)}
 

@@ -169,7 +169,7 @@ def test_a_search_reports_and_ends_with_exactly_one_final_report(page):
     assert [report["final"] for report in reports] == [False] * (len(reports) - 1) + [True]
     last = reports[-1]
     assert (last["move"], last["nodes"], last["reason"]) == ("2", 3, "finished")
-    assert last["score"] == {"side": "two", "exact": True, "kind": "win", "value": 0.625}
+    assert last["score"] == {"side": "two", "exact": False, "kind": "win", "value": 0.625}
     assert last["lines"] == [
         {"moves": ["2"], "score": last["score"], "visits": 3, "depth": 2, "probability": 0.25, "prior": 0.75}
     ]

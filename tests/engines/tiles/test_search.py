@@ -331,7 +331,7 @@ def test_a_depth_that_is_asked_for_is_searched_in_full_whatever_is_free(player):
 def test_without_a_depth_asked_for_the_option_decides_whether_the_search_is_adaptive(player):
     (cells,) = boards_with(player, 1, WIDE, WIDE)
     for adaptive in (False, True):
-        searcher = searcher_of(player, adaptive=adaptive)
+        searcher = searcher_of(player, adaptive=adaptive, reduce_rare=False)
         third = next(r for r in searcher.search(before(cells), Limits(), Stop()) if r.depth == 3)
         assert points_of(third) == max(slides_by_kernel(player, cells, 3, adaptive=adaptive).values())
 

@@ -57,6 +57,12 @@ def clients(tmp_path):
     return file
 
 
+def connections_of(client):
+    """The connections of a client to its only daemon."""
+    [daemon] = client._daemons._balancer.daemons
+    return daemon.connections.all
+
+
 def error_of(call, *arguments, **settings):
     with pytest.raises(grpc.RpcError) as caught:
         call(*arguments, timeout=SOON, **settings)
@@ -178,7 +184,7 @@ def test_256_games_of_one_client_are_open_at_once(open_daemon):
         for game in games:
             game.close()
         until(daemon.is_idle)
-        assert [connection.calls for connection in client._connections.all] == [0, 0, 0]
+        assert [connection.calls for connection in connections_of(client)] == [0, 0, 0]
 
 
 def test_256_games_of_one_asyncio_client_are_open_at_once(open_daemon):
@@ -190,7 +196,7 @@ def test_256_games_of_one_asyncio_client_are_open_at_once(open_daemon):
             assert daemon.runtime.sessions == 256
             for game in games:
                 game.close()
-            assert [connection.calls for connection in client._connections.all] == [0, 0, 0]
+            assert [connection.calls for connection in connections_of(client)] == [0, 0, 0]
 
     asyncio.run(asyncio.wait_for(play(), SOON))
 
