@@ -25,8 +25,8 @@ class EvaluateStream:
         self._runtime = runtime
         self._call = call
         self._context = context
-        self._answers: asyncio.Queue[asyncio.Future[engine_pb2.EvaluateResponse] | None] = asyncio.Queue(READ_AHEAD)
-        self._running: set[asyncio.Future[engine_pb2.EvaluateResponse]] = set()
+        self._answers: asyncio.Queue[asyncio.Future[bytes] | None] = asyncio.Queue(READ_AHEAD)
+        self._running: set[asyncio.Future[bytes]] = set()
 
     async def answer(self) -> None:
         """Answer every batch until the stream ends or a batch cannot be answered."""
@@ -53,16 +53,16 @@ class EvaluateStream:
                 await self._answers.put(answer)
             await self._answers.put(None)
         except Exception as error:  # `answer` raises it after the answers before it
-            failed: asyncio.Future[engine_pb2.EvaluateResponse] = asyncio.get_running_loop().create_future()
+            failed: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)
             await self._answers.put(failed)
 
-    def _done(self, answer: asyncio.Future[engine_pb2.EvaluateResponse]) -> None:
+    def _done(self, answer: asyncio.Future[bytes]) -> None:
         self._running.discard(answer)
         if not answer.cancelled():
             answer.exception()  # mark it as retrieved, even if nobody waits for the answer
 
-    def _job(self, request: engine_pb2.EvaluateRequest) -> Callable[[float], engine_pb2.EvaluateResponse]:
+    def _job(self, request: engine_pb2.EvaluateRequest) -> Callable[[float], bytes]:
         """The job that evaluates one batch; raises BadBatch if it is not valid."""
         most = self._runtime.capacity.max_batch_bytes
         if len(request.lines) > most:
@@ -75,8 +75,8 @@ class EvaluateStream:
         variant = find_variant(engine, request.variant)
         as_text = request.form == engine_pb2.ANSWER_FORM_TEXT
 
-        def job(waited: float) -> engine_pb2.EvaluateResponse:  # noqa: ARG001
+        def job(waited: float) -> bytes:  # noqa: ARG001
             answers = engine.evaluate(variant, request.lines, as_text=as_text, with_moves=request.with_moves)
-            return answers_message(answers)
+            return answers_message(answers).SerializeToString()  # here, not on the event loop: it may be megabytes
 
         return job

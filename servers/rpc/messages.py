@@ -161,9 +161,7 @@ def option_message(option: Option) -> engine_pb2.Option:
 
 def answers_message(answers: Answers) -> engine_pb2.EvaluateResponse:
     """The answers to a batch."""
-    return engine_pb2.EvaluateResponse(
-        values=answers.values.tolist(),
-        moves=answers.moves,
-        text=answers.text,
-        errors=[engine_pb2.LineError(line=e.line, answer=e.answer, message=e.message) for e in answers.errors],
-    )
+    message = engine_pb2.EvaluateResponse(values=answers.values.tolist(), moves=answers.moves, text=answers.text)
+    for error in answers.errors:  # one by one: there may be 262,144, and other threads want to run meanwhile
+        message.errors.add(line=error.line, answer=error.answer, message=error.message)
+    return message

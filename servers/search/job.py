@@ -22,20 +22,25 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaitBudget:
-    """Arrival time of a request on the monotonic clock, and the seconds it may spend waiting and searching."""
+    """Arrival time of a request on the monotonic clock, and the seconds it may spend waiting and searching.
+
+    It may wait for `max_wait` seconds; `seconds` is its time limit, if that is shorter.
+    """
 
     arrived: float
     max_wait: float | None
+    seconds: float | None = None
 
     @property
     def due(self) -> float:
         """When its time is over."""
-        return math.inf if self.max_wait is None else self.arrived + self.max_wait
+        limit = self.max_wait if self.seconds is None else self.seconds
+        return math.inf if limit is None else self.arrived + limit
 
     @property
     def latest_start(self) -> float:
         """When its slot has to come to leave enough time for a useful search."""
-        return math.inf if self.max_wait is None else self.due - USEFUL_SHARE * self.max_wait
+        return math.inf if self.max_wait is None else self.arrived + (1 - USEFUL_SHARE) * self.max_wait
 
     @property
     def urgency(self) -> float:

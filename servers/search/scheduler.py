@@ -72,15 +72,17 @@ class Scheduler:
         max_wait_seconds: float | None = None,
         priority: Priority = Priority.NORMAL,
         client: str = "",
+        seconds: float | None = None,
     ) -> T:
         """What the work returns. It is called with the seconds it waited for its slot.
 
         Raises Overloaded at once if the queue is full or no slot is likely to come free in time, and after
-        `max_wait_seconds` if none came free after all. If the caller is cancelled while the job runs, `stop` is set,
-        and the slot is free again as soon as the job's thread has seen that.
+        `max_wait_seconds` if none came free after all; `seconds` is the job's time limit if that is shorter. If the
+        caller is cancelled while the job runs, `stop` is set, and the slot is free again as soon as the job's thread
+        has seen that.
         """
         loop = asyncio.get_running_loop()
-        budget = WaitBudget(self._clock(), max_wait_seconds)
+        budget = WaitBudget(self._clock(), max_wait_seconds, seconds)
         job = Job(next(self._order), stop, client, priority, budget, loop.create_future())
         await self._take_slot(job)
         if self._is_draining:  # since the slot was granted

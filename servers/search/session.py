@@ -36,6 +36,7 @@ class PreparedSearch(NamedTuple):
     """A search that is ready to run."""
 
     job: Callable[[float], TimedReport]
+    seconds: float | None  # its time limit; None: no limit
     max_wait_seconds: float | None  # how long it may wait for a slot; None is forever
     is_endless: bool  # without any limit
 
@@ -118,7 +119,9 @@ class Session:
 
     async def _run(self, search: PreparedSearch, stop: Stop, priority: Priority) -> TimedReport:
         """The final report of a search, once it has had its slot."""
-        return await self._runtime.searches.run(search.job, stop, search.max_wait_seconds, priority, client=self._party)
+        return await self._runtime.searches.run(
+            search.job, stop, search.max_wait_seconds, priority, client=self._party, seconds=search.seconds
+        )
 
     def _recall(self, question: Question | None) -> TimedReport | None:
         """The known answer to a question. The searcher is left as it is: its tree serves the next search."""
@@ -166,7 +169,7 @@ class Session:
 
         is_endless = budget.seconds is None and limits.max_nodes is None and limits.max_depth is None
         max_wait_seconds = None if budget.seconds is None else max(budget.seconds, MIN_WAIT_SECONDS)
-        return PreparedSearch(job, max_wait_seconds, is_endless)
+        return PreparedSearch(job, budget.seconds, max_wait_seconds, is_endless)
 
     def _ready_searcher(self) -> tuple[Searcher, bool]:
         """The game's searcher with its memory charged, and whether it is new because the game lost its last one."""
