@@ -91,7 +91,7 @@ class GraphSearcher:
         return touched_megabytes((*(self._graph or ()), *(self._table or ())))
 
     def graph_at(
-        self, position: Position, board: NDArray[np.uint16], wanted: int, deadline_ns: int
+        self, position: Position, board: NDArray[np.uint16], wanted: int, deadline_ns: int, stop: Stop
     ) -> tuple[Graph, int]:
         """The graph, with room for `wanted` more nodes (at most half of all), and the position's node.
 
@@ -104,7 +104,7 @@ class GraphSearcher:
             self.params = params_for(position, float(self.options["c"]), int(self.options["playouts"]))
         root = int(enter(self._graph, self.params, board, self.workspaces[0]))
         if root == NONE or room_in(self._graph) < min(wanted, self._graph.nodes.size // 2):
-            if root == NONE or not self.make_room(root, Stop(), deadline_ns, wanted):
+            if root == NONE or not (self.make_room(root, stop, deadline_ns, wanted) or stop.is_set()):
                 forget_all(self._graph)
             root = int(enter(self._graph, self.params, board, self.workspaces[0]))
         return self._graph, root
@@ -142,7 +142,7 @@ class GraphRun(SearchRun):
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.workspaces))
         wanted = max(min(self.max_nodes, in_time), FEWEST_NODES)
-        self._graph, self._root = owner.graph_at(position, self._board, wanted, self.deadline_ns)
+        self._graph, self._root = owner.graph_at(position, self._board, wanted, self.deadline_ns, stop)
         self._solver: Solver | None = None
         seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
         for i, space in enumerate(owner.workspaces):

@@ -368,6 +368,16 @@ def test_a_full_graph_is_walked_on_when_there_is_no_time_to_make_room():
     assert megabytes_of(using) <= 8
 
 
+def test_a_search_that_is_stopped_as_it_begins_does_not_recycle_the_graph():
+    using, position, stop = searcher(memory=8, solver=False), RULES.parse("16x16"), Stop()
+    answer(position, using, max_nodes=12_000)
+    generation = int(using._graph.state[0])
+    stop.set()
+    [report] = using.search(position, Limits(), stop)
+    assert report.stop_reason is StopReason.STOPPED
+    assert using._graph.state[0] == generation, "nothing was freed"
+
+
 def test_a_whole_game_with_little_memory_stays_within_it():
     using, position, rng = searcher(memory=8), RULES.parse("8x8 #4,4"), random.Random(1)
     while RULES.outcome(position) is Outcome.ONGOING:
