@@ -275,6 +275,11 @@ TARGETS = {
     ),
     "networks": Target(file_of("network"), (), 1200, KEYS, share=3),
     "checkpoints": Target(file_of("checkpoint"), (), 1200, KEYS, share=3),
+    "onnx models": Target(
+        file_of("onnx_model"),
+        (b'\x08\x07:\x12\n\x10\n\x06planes\x12\x01y"\x04Relu', b"\x3a\x08\x2a\x06\x08\x01\x10\x01\x42\x01w"),
+        share=8,
+    ),
     "lab files": Target(file_of("lab"), (), 400, ("-tuple pattern ",), share=8),
     "pattern weights": Target(file_of("patterns"), (b'{"kind":"patterns","arrays":[]}\n',), 200, KEYS, share=8),
     "cached kernels": Target(file_of("kernel"), (b"\x80\x05K\x01." + b"\0" * 32,), 100, share=4),

@@ -4,6 +4,7 @@ Nothing of a file of ours is believed before its checksum agrees, so most of the
 JSON, a line break, and the bytes of the arrays.
 """
 
+import contextlib
 import hashlib
 import json
 import warnings
@@ -100,6 +101,14 @@ class Folder:
         write_checkpoint(self.copy, checkpoint)
         again = read_checkpoint(self.copy)
         assert again.places.tolist() == checkpoint.places.tolist()
+
+    def onnx_model(self, data: bytes) -> None:
+        """An ONNX model is within its bounds, or refused."""
+        from plyd.models.errors import BadWeights
+        from plyd.models.onnx import check_model
+
+        with contextlib.suppress(BadWeights):
+            check_model(data)
 
     def lab(self, data: bytes) -> None:
         """A lab's file is read, and is then the same when it is written and read once more; or refused."""

@@ -17,6 +17,7 @@ from plyd.engines.core.errors import BadModel
 from plyd.engines.gomoku.mcts.planes import PLANES, VERSION
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file
+from plyd.models.onnx import check_model
 
 KIND = "policy-value"
 
@@ -67,8 +68,10 @@ def load_network(path: Path) -> tuple[Evaluator, Model]:
         raise BadModel(f"{path} is a {header.get('kind')} for {header.get('game')}, not a {KIND} network for gomoku")
     if header.get("planes") != VERSION:
         raise BadModel(f"{path} has planes of version {header.get('planes')}; this engine makes version {VERSION}")
+    model = arrays["onnx"].tobytes()
     try:
-        evaluator = Evaluator(arrays["onnx"].tobytes())
-    except BadModel as error:
+        check_model(model)
+        evaluator = Evaluator(model)
+    except (BadModel, BadWeights) as error:
         raise BadModel(f"{path}: {error}") from None
     return evaluator, Model(str(header.get("name")), sha256)
