@@ -180,7 +180,7 @@ def test_files_that_are_no_network_are_refused(tmp_path):
     with pytest.raises(BadModel, match="planes of version 999"):
         load_network(path)
     write_file(path, header | {"planes": 1}, {"onnx": np.zeros(4, np.uint8)})
-    with pytest.raises(BadModel, match="ONNX Runtime cannot use"):
+    with pytest.raises(BadModel, match="the ONNX model has 0 graphs"):
         load_network(path)
     with pytest.raises(BadModel, match="cannot read"):
         load_network(tmp_path / "nowhere.plyd")
