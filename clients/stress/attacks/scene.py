@@ -67,9 +67,9 @@ class Scene:
         return self.left + LAST_SECONDS
 
     def rounds(self, count: int) -> Iterator[int]:
-        """Numbers from 0 up to a share of `count`, as long as there is time."""
+        """Numbers from 0 up to a share of `count`, as long as there is time; 0 in any case."""
         for number in range(max(1, round(count * self.share))):
-            if not self.left:
+            if number and not self.left:
                 return
             yield number
 
