@@ -38,14 +38,31 @@ def is_worth_watching(error: grpc.RpcError) -> bool:
     return error.code() is not grpc.StatusCode.UNIMPLEMENTED
 
 
-class DaemonSet:
+class AnyDaemonSet:
+    """What both kinds of client do alike with their daemons."""
+
+    _balancer: Balancer
+    _wake: threading.Event | asyncio.Event  # look at the names again
+
+    def delay_after(self, error: PlydError, daemon: Daemon, retry: Retry) -> float:
+        """Seconds to wait before a call that failed at a daemon is tried again; raises the error if it is not."""
+        self._wake.set()
+        return self._balancer.delay_after(error, daemon, retry)
+
+    def learn(self, info: engine_pb2.DaemonInfo) -> None:
+        """Heed what a daemon says about its limits; the others are taken to have the same."""
+        for daemon in self._balancer.daemons:
+            daemon.connections.learn(info)
+
+
+class DaemonSet(AnyDaemonSet):
     """The daemons of a blocking client. Threads watch loads and names, if there are several daemons."""
 
     def __init__(self, config: ChannelConfig) -> None:
         self.config = config
         self.closed = threading.Event()
         self._balancer = Balancer()
-        self._wake = threading.Event()  # look at the names again
+        self._wake: threading.Event = threading.Event()
         self._starting = threading.Lock()
         if len(config.addresses) == 1 and not config.has_names:
             self._update(config.addresses)
@@ -59,16 +76,6 @@ class DaemonSet:
         """The daemon for a game."""
         self._start()
         return self._balancer.lease_game()
-
-    def delay_after(self, error: PlydError, daemon: Daemon, retry: Retry) -> float:
-        """Seconds to wait before a call that failed at a daemon is tried again; raises the error if it is not."""
-        self._wake.set()
-        return self._balancer.delay_after(error, daemon, retry)
-
-    def learn(self, info: engine_pb2.DaemonInfo) -> None:
-        """Heed what a daemon says about its limits; the others are taken to have the same."""
-        for daemon in self._balancer.daemons:
-            daemon.connections.learn(info)
 
     def are_many(self) -> bool:
         """Whether there are several daemons now."""
@@ -154,14 +161,14 @@ class DaemonSet:
         )
 
 
-class AsyncDaemonSet:
+class AsyncDaemonSet(AnyDaemonSet):
     """The daemons of an asyncio client. Tasks watch loads and names, if there are several daemons."""
 
     def __init__(self, config: ChannelConfig) -> None:
         self.config = config
         self.closed = asyncio.Event()
         self._balancer = Balancer()
-        self._wake = asyncio.Event()
+        self._wake: asyncio.Event = asyncio.Event()
         self._starting = asyncio.Lock()
         self._tasks: set[asyncio.Future[Any]] = set()
         if len(config.addresses) == 1 and not config.has_names:
@@ -176,16 +183,6 @@ class AsyncDaemonSet:
         """The daemon for a game."""
         await self._start()
         return self._balancer.lease_game()
-
-    def delay_after(self, error: PlydError, daemon: Daemon, retry: Retry) -> float:
-        """Seconds to wait before a call that failed at a daemon is tried again; raises the error if it is not."""
-        self._wake.set()
-        return self._balancer.delay_after(error, daemon, retry)
-
-    def learn(self, info: engine_pb2.DaemonInfo) -> None:
-        """Heed what a daemon says about its limits; the others are taken to have the same."""
-        for daemon in self._balancer.daemons:
-            daemon.connections.learn(info)
 
     async def are_many(self) -> bool:
         """Whether there are several daemons now."""
