@@ -26,7 +26,9 @@ def models(context: click.Context) -> None:
     plyd models pack runs/gomoku-3x32 mine.plyd
     plyd models import mine.plyd runs/more                  a packed network, to train it further
     plyd models import weights.bin runs/student             the same with a weight file of the 2048 lab
+    plyd models import 4x6patt.w runs/theirs                ... or of TDL2048
     plyd models export runs/student weights.bin             a weight file of the 2048 lab
+    plyd models export mine.plyd mine.w                     ... of TDL2048
     plyd models export runs/gomoku-3x32 gomoku.onnx         Gomoku's network as ONNX
     """
     if context.invoked_subcommand is None:
@@ -113,10 +115,11 @@ def pack(run: Path, file: Path, step: float | None, keep: float | None) -> None:
 @click.argument("file", type=FILE)
 @click.argument("run", type=FILE)
 def import_file(file: Path, run: Path) -> None:
-    """Make RUN, the folder of a training run, from FILE: a packed network, or a weight file of the 2048 lab.
+    """Make RUN, the folder of a training run, from FILE: a packed network, or a weight file of the 2048 lab or of
+    TDL2048.
 
-    Prints the command that trains it further. For n-tuple networks use a low rate: neither kind of file has the sums
-    of temporal coherence.
+    Prints the command that trains it further. For n-tuple networks use a low rate: only files of TDL2048 may have the
+    sums of temporal coherence.
     """
     from plyd.models import policy_value
     from plyd.models.errors import BadWeights
@@ -124,6 +127,7 @@ def import_file(file: Path, run: Path) -> None:
     from plyd.models.ntuple import packing
     from plyd.models.ntuple.checkpoint import write_checkpoint
     from plyd.models.ntuple.lab import read_lab
+    from plyd.models.ntuple.tdl2048 import is_tdl2048, read_tdl2048
 
     with one_line_errors():
         for name in (CHECKPOINT, policy_value.START):
@@ -135,13 +139,19 @@ def import_file(file: Path, run: Path) -> None:
             print(f"{run}: train it with: plyd train gomoku {options} --out {run}", file=sys.stderr)
             return
         if kind not in ("", packing.KIND):
-            raise BadWeights(f"{file} is a {kind}; only packed networks and the lab's weight files can be imported")
-        checkpoint = packing.unpacked(packing.unpack(file)) if kind else read_lab(file)
+            raise BadWeights(
+                f"{file} is a {kind}; only packed networks and weight files of the lab or TDL2048 can be imported"
+            )
+        if kind:
+            checkpoint = packing.unpacked(packing.unpack(file))
+        else:
+            checkpoint = read_tdl2048(file) if is_tdl2048(file) else read_lab(file)
         write_checkpoint(run / CHECKPOINT, checkpoint)
     print(f"{run}: patterns {checkpoint.network}, {len(checkpoint.places)} weights; train it with:", file=sys.stderr)
     command = f"plyd train {checkpoint.game} --variant {checkpoint.variant} --network '{checkpoint.network}'"
     command += f" --cap {checkpoint.base - 1}" if checkpoint.game == "2584" else ""
-    print(f"{command} --rate 0.1 --out {run}", file=sys.stderr)
+    rate = "" if checkpoint.sums.size else " --rate 0.1"
+    print(f"{command}{rate} --out {run}", file=sys.stderr)
 
 
 @models.command(short_help="Write a network for other programs.")
@@ -150,23 +160,25 @@ def import_file(file: Path, run: Path) -> None:
 def export(source: Path, file: Path) -> None:
     """Write the network of SOURCE, a training run's folder or a packed network, to FILE for other programs.
 
-    A network of 2048 becomes a weight file of the 2048 lab's framework, one of Gomoku an ONNX model (input: planes;
-    outputs: policy and value). There is no such format for 2584.
+    A network of 2048 becomes a weight file of TDL2048 if FILE ends with .w, else one of the 2048 lab's framework. One
+    of Gomoku becomes an ONNX model (input: planes; outputs: policy and value). There is no such format for 2584.
     """
     from plyd.models import policy_value
     from plyd.models.errors import BadWeights
     from plyd.models.files import kind_of
     from plyd.models.ntuple import checkpoint, packing
     from plyd.models.ntuple.lab import write_lab
+    from plyd.models.ntuple.tdl2048 import write_tdl2048
 
+    write = write_tdl2048 if file.suffix == ".w" else write_lab
     with one_line_errors():
         kind = kind_of(network_in(source))
         if kind in (policy_value.KIND, policy_value.CHECKPOINT_KIND):
             policy_value.export_onnx(source, file)
         elif kind == packing.KIND:
-            write_lab(file, packing.unpacked(packing.unpack(source)))
+            write(file, packing.unpacked(packing.unpack(source)))
         elif kind in ("", checkpoint.KIND):
-            write_lab(file, checkpoint.read_checkpoint(source))
+            write(file, checkpoint.read_checkpoint(source))
         else:
             raise BadWeights(f"{source} is a {kind}; only networks of 2048 and Gomoku can be exported")
     print(f"{file}: {size_of(file)}", file=sys.stderr)

@@ -36,11 +36,18 @@ COMMANDS = {
     "--variant", type=click.Choice(list(VARIANTS)), default="hard", show_default=True, help="Odds of the tiles."
 )
 @click.option(
+    "--reckon",
+    type=click.Choice(["chance", "evil"]),
+    default="evil",
+    show_default=True,
+    help="The environment that our slides expect: random cells, or the worst cell for each tile.",
+)
+@click.option(
     "--connect",
     metavar="ADDRESS",
     help=CONNECT,
 )
-def arena(name: str, depth: int | None, move_time: int | None, variant: str, connect: str | None) -> None:
+def arena(name: str, depth: int | None, move_time: int | None, variant: str, reckon: str, connect: str | None) -> None:
     """Play matches of 2584 for a referee that writes to stdin and reads stdout, until end of file.
 
     A match has two roles: "play" slides, "evil" drops tiles. We take the roles that have our --name when the match is
@@ -76,7 +83,7 @@ def arena(name: str, depth: int | None, move_time: int | None, variant: str, con
             with EngineClient(target, GAME, variant, retry_seconds=FIRST_SECONDS) as client:
                 client.inspect()  # fails early if no daemon answers
             client = stack.enter_context(EngineClient(target, GAME, variant, retry_seconds=LATE_SECONDS))
-            player = ArenaPlayer(name, Adviser(client.search, limits, evil=True), VARIANTS[variant])
+            player = ArenaPlayer(name, Adviser(client.search, limits, reckons_evil=reckon == "evil"), VARIANTS[variant])
             for stream in (sys.stdin, sys.stdout):
                 if isinstance(stream, io.TextIOWrapper):
                     stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # names are returned unchanged
@@ -95,10 +102,10 @@ def limits_of(depth: int | None, move_time: int | None) -> dict[str, float]:
 class Adviser:
     """Asks a daemon for the best slides, and for the worst drops."""
 
-    def __init__(self, search: Callable[..., Any], limits: Mapping[str, float], *, evil: bool) -> None:
+    def __init__(self, search: Callable[..., Any], limits: Mapping[str, float], *, reckons_evil: bool) -> None:
         self._search = search
         self._limits = limits
-        self._options = {"environment": "evil"} if evil else {}
+        self._options = {"environment": "evil"} if reckons_evil else {}
 
     def slide(self, replay: Replay) -> int:
         """The best slide's opcode."""

@@ -30,6 +30,8 @@ class TileSettings:
     depth: int | None
     move_time: int | None
     evil: bool
+    reckon: str
+    """The environment that the player's search expects: chance or evil."""
     seed: int
     threads: int
     model: Path | None = None
@@ -45,7 +47,7 @@ def in_bulk(settings: TileSettings, *, with_actions: bool) -> Generator[Finished
     command += ["--seed", settings.seed, "--threads", settings.threads]
     command += ["--until", FACES[settings.game].index(settings.until)] if settings.until else []
     command += ["--model", settings.model] if settings.model else []
-    command += ["--evil"] * settings.evil + ["--actions"] * with_actions
+    command += ["--reckon", settings.reckon] + ["--evil"] * settings.evil + ["--actions"] * with_actions
     with (
         tempfile.TemporaryFile() as errors,  # start_new_session: Ctrl-C reaches only us, and we end the engine
         subprocess.Popen(
@@ -85,13 +87,13 @@ def over_wire(target: str, settings: TileSettings) -> Generator[FinishedGame, No
     with EngineClient(target, settings.game, settings.variant, retry_seconds=FIRST_SECONDS) as client:
         odds = odds_of(client.inspect())  # fails if no daemon answers
     with EngineClient(target, settings.game, settings.variant, retry_seconds=AGAIN_SECONDS) as client:
-        yield from play_games(Adviser(client.search, limits, evil=settings.evil), settings, odds)
+        yield from play_games(Adviser(client.search, limits, reckons_evil=settings.reckon == "evil"), settings, odds)
 
 
 def play_games(
     adviser: Adviser, settings: TileSettings, odds: Mapping[int, float]
 ) -> Generator[FinishedGame, None, None]:
-    """Games in which an adviser chooses the slides, and if it is evil also the cells of new tiles."""
+    """Games in which an adviser chooses the slides, and in an evil environment also the cells of new tiles."""
     random = Random(settings.seed)
     for _ in range(settings.games):
         replay, start_ms = Replay(settings.game), now_ms()

@@ -29,6 +29,11 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
                 "--move-time", type=click.IntRange(1), metavar="MS", help="Time per move, instead of a depth."
             ),
             click.option("--evil", is_flag=True, help="Let the environment choose the worst cell for each new tile."),
+            click.option(
+                "--reckon",
+                type=click.Choice(["chance", "evil"]),
+                help="The environment that the player's search expects.  [default: the one that plays]",
+            ),
             click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Random seed.  [default: random]"),
             click.option(
                 "--threads",
@@ -156,9 +161,11 @@ def raise_usage_error(wrong: Mapping[str, object]) -> None:
 
 
 def settings_of(game: str, options: Mapping[str, Any]) -> TileSettings:
-    """The settings from the command line, with a random seed and all cores by default."""
+    """The settings from the command line; by default a random seed, all cores, and a player that knows what plays."""
     seed = secrets.randbelow(1 << 31) if options["seed"] is None else options["seed"]
-    return TileSettings(game, **{**options, "seed": seed, "threads": options["threads"] or os.cpu_count() or 1})
+    threads, reckon = options["threads"] or os.cpu_count() or 1, options["reckon"]
+    reckon = reckon or ("evil" if options["evil"] else "chance")
+    return TileSettings(game, **{**options, "seed": seed, "threads": threads, "reckon": reckon})
 
 
 def print_results(results: Generator[FinishedGame, None, None], blocks: Blocks, games: int, save: Path | None) -> int:

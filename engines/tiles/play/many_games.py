@@ -40,6 +40,9 @@ class GameSettings:
     depth: int
     move_seconds: float | None
     evil: bool
+    """The environment drops each tile on the worst cell."""
+    reckons_evil: bool
+    """The player's search expects that."""
     seed: int
     with_actions: bool
     until: int = 0
@@ -71,7 +74,7 @@ class GameThread:
         move_ns = 0 if settings.move_seconds is None else round(settings.move_seconds * 1e9)
         is_timed = settings.move_seconds is not None
         is_reduced = is_timed and settings.reduce_rare and player.is_rare_reduced
-        policy = DepthPolicy(np.int64(settings.depth), settings.evil, is_timed, is_reduced)
+        policy = DepthPolicy(np.int64(settings.depth), settings.reckons_evil, is_timed, is_reduced)
         downgrade_from = player.game.downgrade_from if settings.downgrade else NEVER_DOWNGRADE
         return play_game(
             player.model,
@@ -121,6 +124,11 @@ def main() -> None:
         "--evil", action="store_true", help="the environment chooses the cell that is worst for the player"
     )
     parser.add_argument(
+        "--reckon",
+        choices=("chance", "evil"),
+        help="the environment that the player's search expects; default: the one that plays",
+    )
+    parser.add_argument(
         "--until",
         type=int,
         default=0,
@@ -147,6 +155,7 @@ def main() -> None:
         asked.depth,
         seconds,
         asked.evil,
+        asked.evil if asked.reckon is None else asked.reckon == "evil",
         asked.seed,
         asked.actions,
         asked.until,

@@ -41,7 +41,7 @@ class AbsentDaemon:
 
 def arena_for(out, errors, daemon=None, variant="hard", name="plyd"):
     side = ArenaPlayer(
-        name, Adviser((daemon or FakeDaemon()).search, {"depth": 1}, evil=True), VARIANTS[variant], seed=5
+        name, Adviser((daemon or FakeDaemon()).search, {"depth": 1}, reckons_evil=True), VARIANTS[variant], seed=5
     )
     return Arena(side, out, errors)
 

@@ -71,7 +71,7 @@ class FakeClient:
 
 
 def settings(game="2584", games=2, evil=False, seed=7):
-    return tile_games.TileSettings(game, "hard", games, 1, None, evil, seed, 1)
+    return tile_games.TileSettings(game, "hard", games, 1, None, evil, "evil" if evil else "chance", seed, 1)
 
 
 # Bulk
@@ -91,7 +91,7 @@ def test_statistics_of_games_in_the_engine(bulk):
         "        2584    50%     (50%)\n"
         "\n"
     )
-    assert arguments() == "2584 --variant classic --games 5 --depth 1 --seed 3 --threads 2"
+    assert arguments() == "2584 --variant classic --games 5 --depth 1 --seed 3 --threads 2 --reckon chance"
 
 
 def test_every_option_reaches_the_engine(bulk, tmp_path):
@@ -99,7 +99,7 @@ def test_every_option_reaches_the_engine(bulk, tmp_path):
     options = ["--variant", "hard", "--move-time", 20, "--evil", "--save", path]
     assert invoke("play", "2584", *options).exit_code == 0
     assert re.fullmatch(
-        r"2584 --variant hard --games 100 --move-time 20 --seed \d+ --threads \d+ --evil --actions", arguments()
+        r"2584 --variant hard --games 100 --move-time 20 --seed \d+ --threads \d+ --reckon evil --evil --actions", arguments()
     )
     assert [list(actions) for actions, *_ in read_records(path)] == [[0x10, 0x11, 3, 0x1F]] * 5
 
@@ -211,7 +211,9 @@ def test_help_teaches():
 
 def test_record_files_are_judged(tmp_path):
     path = tmp_path / "games.rec"
-    results = tile_games.play_games(Adviser(FakeClient().search, {"depth": 1}, evil=False), settings(games=4), HARD)
+    results = tile_games.play_games(
+        Adviser(FakeClient().search, {"depth": 1}, reckons_evil=False), settings(games=4), HARD
+    )
     assert tiles.print_results(results, tiles.Blocks("2584", 3), 4, path) == 0
     done = invoke("play", "2584", "--read", path, path, "--block", 3)
     assert done.exit_code == 0
@@ -248,7 +250,7 @@ def test_record_file_that_is_not_there(tmp_path):
 def test_one_search_a_move(game):
     fake = FakeClient(game)
     odds = {1: 0.9, 2: 0.1}
-    games = list(tile_games.play_games(Adviser(fake.search, {"depth": 2}, evil=False), settings(game), odds))
+    games = list(tile_games.play_games(Adviser(fake.search, {"depth": 2}, reckons_evil=False), settings(game), odds))
     assert len(games) == 2
     assert len(fake.asked) == sum(result.moves for result in games)
     for position, options, limits in fake.asked:
@@ -259,7 +261,9 @@ def test_one_search_a_move(game):
 def test_evil_environment_chooses_cells_but_not_tiles():
     fake, judge = FakeClient(), Judge()
     games = list(
-        tile_games.play_games(Adviser(fake.search, {"seconds": 0.01}, evil=True), settings(evil=True, games=9), HARD)
+        tile_games.play_games(
+            Adviser(fake.search, {"seconds": 0.01}, reckons_evil=True), settings(evil=True, games=9), HARD
+        )
     )
     for result in games:
         judge.replay(result.actions)
@@ -270,9 +274,35 @@ def test_evil_environment_chooses_cells_but_not_tiles():
     assert not judge.unfinished
 
 
+@pytest.mark.parametrize(
+    ("asked", "played", "reckoned"),
+    [
+        ([], False, "chance"),
+        (["--evil"], True, "evil"),
+        (["--evil", "--reckon", "chance"], True, "chance"),
+        (["--reckon", "evil"], False, "evil"),
+    ],
+)
+def test_a_player_reckons_with_what_plays_unless_told_otherwise(asked, played, reckoned, monkeypatch):
+    seen = []
+    monkeypatch.setattr(tiles, "in_bulk", lambda settings, **_: seen.append(settings) or (yield from ()))
+    assert invoke("play", "2048", *asked).exit_code == 0
+    assert [(settings.evil, settings.reckon) for settings in seen] == [(played, reckoned)]
+
+
+def test_slides_reckon_with_chance_while_an_evil_environment_drops():
+    fake = FakeClient()
+    adviser = Adviser(fake.search, {"depth": 2}, reckons_evil=False)
+    list(tile_games.play_games(adviser, settings(evil=True, games=1), HARD))
+    slides = [options for position, options, _ in fake.asked if position.startswith("b ")]
+    drops = [options for position, options, _ in fake.asked if position.startswith("a ")]
+    assert set(map(len, slides)) == {0}
+    assert {options["environment"] for options in drops} == {"evil"}
+
+
 def test_same_seed_same_games():
     def actions(seed):
-        adviser = Adviser(FakeClient().search, {"depth": 1}, evil=False)
+        adviser = Adviser(FakeClient().search, {"depth": 1}, reckons_evil=False)
         return [list(result.actions) for result in tile_games.play_games(adviser, settings(seed=seed), HARD)]
 
     assert actions(1) == actions(1) != actions(2)
@@ -304,7 +334,7 @@ def test_odds_come_from_the_daemon(monkeypatch):
 
 
 def test_daemon_that_answers_nonsense():
-    adviser = Adviser(lambda *_, **__: SimpleNamespace(move="sideways"), {"depth": 1}, evil=False)
+    adviser = Adviser(lambda *_, **__: SimpleNamespace(move="sideways"), {"depth": 1}, reckons_evil=False)
     with pytest.raises(errors.DaemonFault, match="the daemon answers 'sideways' at 'b "):
         list(tile_games.play_games(adviser, settings(), HARD))
 

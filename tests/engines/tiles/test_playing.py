@@ -21,9 +21,13 @@ def player(request):
     return trained_player(*request.param, GAMES_TO_LEARN[request.param])
 
 
-def played(player, games, depth=1, seconds=None, evil=False, seed=1, with_actions=False, threads=1, until=0):
+def played(
+    player, games, depth=1, seconds=None, evil=False, seed=1, with_actions=False, threads=1, until=0, reckons_evil=None
+):
     """Results of games, without the times, in the order of their points: threads end games in any order."""
-    match = GameSettings(player, depth, seconds, evil, seed, with_actions, until)
+    match = GameSettings(
+        player, depth, seconds, evil, evil if reckons_evil is None else reckons_evil, seed, with_actions, until
+    )
     found = list(results(match, games, threads))
     assert all(game.pop("start_ms") <= game.pop("end_ms") for game in found)
     return sorted(found, key=lambda game: (game["points"], game["moves"]))
@@ -126,6 +130,17 @@ def test_evil_drops_cost_the_player_points(player):
     assert average(played(player, 60, evil=True, threads=2)) < 0.75 * average(played(player, 60, threads=2))
 
 
+def test_what_a_player_reckons_with_and_what_plays_are_apart():
+    player = random_player("2584", "hard")
+    for evil in False, True:
+        depths = [
+            [played(player, 3, depth, evil=evil, with_actions=True, reckons_evil=reckons) for reckons in (False, True)]
+            for depth in (1, 2)
+        ]
+        assert depths[0][0] == depths[0][1], "at depth 1 no drop is looked at"
+        assert depths[1][0] != depths[1][1]
+
+
 def test_looking_two_slides_ahead_makes_more_points_than_one(player):
     assert average(played(player, 20, depth=2, threads=2)) > 1.25 * average(played(player, 60, threads=2))
 
@@ -141,7 +156,7 @@ def test_games_with_time_for_each_move_are_played_to_their_end(evil):
 
 
 def test_a_caller_who_takes_no_more_results_ends_the_games_that_are_played():
-    match = GameSettings(random_player("2048", "classic"), 1, 0.002, False, 1, False, 0)
+    match = GameSettings(random_player("2048", "classic"), 1, 0.002, False, False, 1, False, 0)
     games = results(match, 100_000, 2)  # hours, if all were played
     next(games)
     began = time.monotonic()

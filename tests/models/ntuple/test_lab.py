@@ -7,7 +7,8 @@ import pytest
 
 from plyd.models.errors import BadWeights
 from plyd.models.ntuple.checkpoint import Checkpoint
-from plyd.models.ntuple.lab import as_lab, read_lab, write_lab
+from plyd.models.ntuple.images import known_form
+from plyd.models.ntuple.lab import LAB_PATTERNS, read_lab, write_lab
 from plyd.models.ntuple.patterns import NETWORKS, patterns_of
 from tests.engines.tiles.slow_tiles import IMAGES, SlowNetwork
 
@@ -170,7 +171,7 @@ def test_a_pattern_that_the_lab_knows_by_another_image_gets_the_labs_name(path, 
 
 
 def test_the_network_that_is_the_labs_turned_by_half_goes_by_the_labs_names():
-    names = ["".join(f"{cell:x}" for cell in as_lab(pattern)) for pattern in patterns_of("4x6")]
+    names = ["".join(f"{cell:x}" for cell in known_form(pattern, LAB_PATTERNS)) for pattern in patterns_of("4x6")]
     assert sorted(names) == sorted(NETWORKS["lab"].split())
 
 
