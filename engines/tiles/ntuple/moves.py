@@ -15,11 +15,13 @@ from plyd.engines.tiles.bitboard import (
     UP,
     Slides,
     Word,
+    cell_at,
     drop_at,
     empties,
     nth_empty,
     slide_rows,
     transpose,
+    with_tile,
 )
 from plyd.engines.tiles.ntuple.network import Network, find_places, sum_of_places
 
@@ -104,3 +106,23 @@ def best_slide(board: Any, slides: Slides, net: Network) -> Any:
     if best == UP or best == DOWN:
         best_after = transpose(best_after)
     return best, best_worth, best_after, best_points
+
+
+@njit(cache=True, nogil=True)
+def worst_cell(after: Any, index: Word, slides: Slides, net: Network) -> int:
+    """The empty cell where a tile is worst for the player: the minimum over cells of the maximum over slides."""
+    worst, least = -1, np.inf
+    for cell in range(16):
+        if cell_at(after, cell) == 0:
+            _, worth, _, _ = best_slide(with_tile(after, cell, index), slides, net)
+            if worth < least:
+                worst, least = cell, np.float64(worth)
+    return worst
+
+
+@njit(cache=True, nogil=True)
+def evil_drop(board: Any, spawns: Spawns, seed: Any, slides: Slides, net: Network) -> Any:
+    """Board after a random tile is dropped on the cell where it is worst for the player."""
+    is_rare = np.float64(random_word(seed) & Word(0xFFFFFFFF)) < spawns.rare_chance * 4294967296.0
+    index = spawns.rare if is_rare else spawns.common
+    return with_tile(board, worst_cell(board, index, slides, net), index)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import count_bits, is_raised, monotonic_ns
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import Word, cell_at, empties, largest, with_tile
-from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide
+from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide, worst_cell
 from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.search.expectimax import (
     COMPLETED,
@@ -20,7 +20,6 @@ from plyd.engines.tiles.search.expectimax import (
     TileModel,
     search_of,
     search_slides,
-    worst_cell,
 )
 
 
@@ -89,7 +88,7 @@ def play_game(
         is_rare = np.float64(chance & Word(0xFFFFFFFF)) < model.spawns.rare_chance * 4294967296.0
         index = model.spawns.rare if is_rare else model.spawns.common
         if evil_drops and length > 1:
-            cell = worst_cell(board, index, search)
+            cell = worst_cell(board, index, search.slides, search.net)
         else:
             free = Word(count_bits(empties(board)))
             cell = nth_empty_cell(board, np.int64((chance >> Word(32)) * free >> Word(32)))

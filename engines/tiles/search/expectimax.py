@@ -38,7 +38,7 @@ from plyd.engines.tiles.bitboard import (
     store,
     with_tile,
 )
-from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, slide
+from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, slide, worst_cell
 from plyd.engines.tiles.ntuple.network import Network, Shape, network_of, scratch_for, value
 
 COMPLETED, OUT_OF_TIME, OUT_OF_NODES, TOLD_TO_STOP = 0, 1, 2, 3
@@ -367,25 +367,13 @@ def search_drops(
 
 
 @njit(cache=True, nogil=True)
-def worst_cell(after: Any, index: Word, search: SearchView) -> int:
-    """The empty cell where a tile is worst for the player: the minimum over cells of the maximum over slides."""
-    worst, least = -1, np.inf
-    for cell in range(16):
-        if cell_at(after, cell) == 0:
-            _, worth, _, _ = best_slide(with_tile(after, cell, index), search.slides, search.net)
-            if worth < least:
-                worst, least = cell, np.float64(worth)
-    return worst
-
-
-@njit(cache=True, nogil=True)
 def follow(after: Any, plies: int, search: SearchView, actions: NDArray[np.int64]) -> int:
     """Writes a line of play from an after-state, by opcode; returns its length. It alternates the common tile on its
     worst cell and the best slide, both at depth 1.
     """
     length = 0
     while length + 1 < plies:
-        cell = worst_cell(after, search.spawns.common, search)
+        cell = worst_cell(after, search.spawns.common, search.slides, search.net)
         if cell < 0:
             break
         before = with_tile(after, cell, search.spawns.common)

@@ -63,6 +63,9 @@ TRACES = {"tc": 0.5, "td": 0.5, "lab": 0.0}
     help="Index of a tile that wins and ends the game.  [default: 0, none]",
 )
 @click.option("--bonus", type=float, default=0.0, help="Value of a win, in points.  [default: 0]")
+@click.option(
+    "--evil", is_flag=True, help="Learn against an environment that drops each tile on the worst cell; not with lab."
+)
 @click.option("--games", type=click.IntRange(1), help="Stop after this many games in total.  [default: no limit]")
 @click.option(
     "--threads",
@@ -86,6 +89,8 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
     from plyd.engines.tiles.train.trainer import TilePlan, TileTrainer
 
     method = settings["method"]
+    if settings["evil"] and method == "lab":
+        raise click.UsageError("--evil is for tc and td; lab learns the mean over random drops")
     name = network if network.isprintable() and " " not in network and "/" not in network else "own"
     folder = settings["out"] or Path("runs") / f"{game}-{variant}-{name}"
     with readable_errors(folder):
@@ -93,7 +98,7 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
         cap = CAPS[game][variant] if settings["cap"] is None or game == "2048" else settings["cap"]
         rate = RATES[method] if settings["rate"] is None else settings["rate"]
         trace = TRACES[method] if settings["trace"] is None else settings["trace"]
-        others = {name: settings[name] for name in ("every", "optimism", "restart", "goal", "bonus", "seed")}
+        others = {name: settings[name] for name in ("every", "optimism", "restart", "goal", "bonus", "evil", "seed")}
         plan = TilePlan(game, variant, network, cap, method, rate, trace, **others)
         with TrainingRun(folder, TileTrainer(played, plan, settings["threads"])) as run:
             run.resume()

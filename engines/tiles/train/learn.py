@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import lowest_bit_index, pointer_to, prefetch
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Rows, Slides, Word, drop_at, empties, largest, load, slides_of, store
-from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, drop, slide
+from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, drop, evil_drop, slide
 from plyd.engines.tiles.ntuple.network import (
     IMAGES,
     SLOTS,
@@ -55,6 +55,7 @@ class Method(NamedTuple):
     goal_points: np.int64  # minimum points of the slide that makes such a tile
     bonus: np.float32  # value of a won game, in addition to its points
     on_befores: bool  # the method `lab`
+    evil: bool = False  # tiles are dropped on the cell that is worst for the player
 
 
 class Desk(NamedTuple):
@@ -155,7 +156,10 @@ def play_afters(start: Any, net: Network, sums: Any, method: Method, game: Game)
         score += points
         moves += 1
         is_won = method.goal > 0 and points >= method.goal_points and largest(after) >= method.goal
-        board = drop(after, game.spawns, game.seed)
+        if method.evil:
+            board = evil_drop(after, game.spawns, game.seed, game.slides, net)
+        else:
+            board = drop(after, game.spawns, game.seed)
     end = method.bonus if is_won else np.float32(0)
     learn_afters(start, learned, moves, end, net, sums, method, game)
     return moves, score, largest(board)

@@ -55,6 +55,8 @@ class TilePlan:
     """A game ends, won, with a tile of this index; 0: games go on until no slide is left."""
     bonus: float = 0.0
     """The value of winning, in addition to the points."""
+    evil: bool = False
+    """Tiles are dropped on the cell that is worst for the player by the network itself."""
     seed: int = 1
 
     def kernel_method(self, game: TileGame) -> Method:
@@ -71,6 +73,7 @@ class TilePlan:
             np.int64(goal_points),
             np.float32(self.bonus),
             self.method == "lab",
+            self.evil,
         )
 
 

@@ -99,7 +99,8 @@ def test_every_option_reaches_the_engine(bulk, tmp_path):
     options = ["--variant", "hard", "--move-time", 20, "--evil", "--save", path]
     assert invoke("play", "2584", *options).exit_code == 0
     assert re.fullmatch(
-        r"2584 --variant hard --games 100 --move-time 20 --seed \d+ --threads \d+ --reckon evil --evil --actions", arguments()
+        r"2584 --variant hard --games 100 --move-time 20 --seed \d+ --threads \d+ --reckon evil --evil --actions",
+        arguments(),
     )
     assert [list(actions) for actions, *_ in read_records(path)] == [[0x10, 0x11, 3, 0x1F]] * 5
 

@@ -385,3 +385,16 @@ def test_training_makes_far_more_points_than_random_or_greedy_play(name, variant
     learned = results[-100:, 0].mean()
     assert learned > 3 * at_random
     assert learned > 1.4 * greedy[:, 0].mean()
+
+
+def test_an_evil_environment_drops_each_tile_where_the_network_fears_it_most(game):
+    learner = Learner(game, spread=10.0)
+    (result,), moves = learner.train(1, method_of(rate=0.0)._replace(evil=True))
+    afters, _ = learner.path(moves)
+    assert result[1] == moves == len(afters) > 5
+    for after, following in zip(afters, afters[1:], strict=False):
+        feared = []
+        for tile in (1, 2):
+            boards = [(*after[:cell], tile, *after[cell + 1 :]) for cell in range(16) if after[cell] == 0]
+            feared.append(min(learner.best_slides(boards), key=lambda best: best[3])[1])
+        assert following in feared
