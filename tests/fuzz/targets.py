@@ -281,6 +281,7 @@ TARGETS = {
         share=8,
     ),
     "lab files": Target(file_of("lab"), (), 400, ("-tuple pattern ",), share=8),
+    "TDL2048 files": Target(file_of("tdl2048"), (), 400, share=8),
     "pattern weights": Target(file_of("patterns"), (b'{"kind":"patterns","arrays":[]}\n',), 200, KEYS, share=8),
     "cached kernels": Target(file_of("kernel"), (b"\x80\x05K\x01." + b"\0" * 32,), 100, share=4),
     "gomoku games": Target(
@@ -300,5 +301,6 @@ def seeds_of(name: str) -> tuple[bytes, ...]:
         "networks": lambda: weights.tiny_network(folder()),
         "checkpoints": lambda: weights.tiny_checkpoint(folder()),
         "lab files": weights.tiny_lab,
+        "TDL2048 files": weights.tiny_tdl2048,
     }
     return (*TARGETS[name].seeds, *([made[name]()] if name in made else []))

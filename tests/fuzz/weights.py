@@ -124,6 +124,20 @@ class Folder:
         write_lab(self.copy, checkpoint)
         assert (read_lab(self.copy).whole() == checkpoint.whole()).all()
 
+    def tdl2048(self, data: bytes) -> None:
+        """TDL2048's file is read, and is then the same when it is written and read once more; or refused."""
+        from plyd.models.errors import BadWeights
+        from plyd.models.ntuple.tdl2048 import read_tdl2048, write_tdl2048
+
+        self.path.write_bytes(data)
+        try:
+            checkpoint = read_tdl2048(self.path)
+        except BadWeights as error:
+            assert str(self.path) in str(error)
+            return
+        write_tdl2048(self.copy, checkpoint)
+        assert (read_tdl2048(self.copy).whole() == checkpoint.whole()).all()
+
     def patterns(self, data: bytes) -> None:
         """Gomoku's pattern weights are what the kernels index, or are refused."""
         from plyd.engines.core.errors import BadModel
@@ -192,6 +206,13 @@ def tiny_lab() -> bytes:
     parts = [(len(name).to_bytes(4, "little") + name) for name in (b"1-tuple pattern 3", b"1-tuple pattern 0")]
     size = (16).to_bytes(8, "little")
     return (2).to_bytes(8, "little") + b"".join(part + size + table for part in parts)
+
+
+def tiny_tdl2048() -> bytes:
+    """TDL2048's file of one pattern, with sums."""
+    weights, sums = np.arange(16, dtype="<f4").tobytes(), np.ones(32, "<f4").tobytes()
+    fields = [(4).to_bytes(2, "little") + (len(field) // 4).to_bytes(8, "little") + field for field in (weights, sums)]
+    return b"\0\x01\0\0\0" + b"\x04\x03\0\0\0\x01\0\0\0" + b"".join(fields) + b"\0\0"
 
 
 def _checkpoint():

@@ -1,5 +1,7 @@
 """Learning against sums done by hand, against the formulas in slow Python, and against play without learning."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -392,7 +394,7 @@ def test_an_evil_environment_drops_each_tile_where_the_network_fears_it_most(gam
     (result,), moves = learner.train(1, method_of(rate=0.0)._replace(evil=True))
     afters, _ = learner.path(moves)
     assert result[1] == moves == len(afters) > 5
-    for after, following in zip(afters, afters[1:], strict=False):
+    for after, following in pairwise(afters):
         feared = []
         for tile in (1, 2):
             boards = [(*after[:cell], tile, *after[cell + 1 :]) for cell in range(16) if after[cell] == 0]
