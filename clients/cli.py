@@ -34,6 +34,7 @@ COMMANDS = {
     "bridges": "plyd.clients.commands.bridges:bridges",
     "bench": "plyd.clients.commands.bench:bench",
     "stress": "plyd.clients.stress.cli:stress",
+    "doctor": "plyd.servers.cli.doctor:doctor",
     "health": "plyd.clients.commands.health:health",
     "top": "plyd.clients.commands.top:top",
 }

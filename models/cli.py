@@ -1,7 +1,6 @@
 """`plyd models`: lists and checks the networks that ship; packs, imports and exports networks of every kind."""
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 import click
 
 FILE = click.Path(path_type=Path)
-WEIGHTS = Path(__file__).parent / "weights"
 
 
 @click.group(short_help="List, pack, import and export networks.", invoke_without_command=True)
@@ -41,28 +39,21 @@ def show() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from plyd.models.errors import BadWeights
-    from plyd.models.files import read_file
+    from plyd.models.shipped import shipped
 
     table = Table("name", "network", "games", "trained", "size", "SHA-256", "file", box=box.SIMPLE)
     are_sound = True
-    for path in sorted(WEIGHTS.glob("*.plyd")):
-        try:
-            manifest = json.loads(path.with_suffix(".json").read_text())
-            is_sound = read_file(path)[2] == manifest["sha256"]
-            verdict = "sound" if is_sound else "not the one of its manifest"
-        except (BadWeights, OSError, ValueError) as error:
-            manifest, is_sound, verdict = {"sha256": "?", "trained": {}}, False, str(error)
-        are_sound &= is_sound
-        trained = {"network": "?", "games": "?", "seconds": 0} | manifest["trained"]
+    for network in shipped():
+        are_sound &= network.is_sound
+        trained = {"network": "?", "games": "?", "seconds": 0} | network.trained
         table.add_row(
-            path.stem,
+            network.path.stem,
             trained["network"],
             str(trained["games"]),
             f"{trained['seconds'] / 60:.0f} min",
-            size_of(path),
-            manifest["sha256"][:12],
-            verdict,
+            size_of(network.path),
+            network.sha256[:12],
+            network.verdict,
         )
     Console(width=max(120, Console().width)).print(table)
     if not are_sound:

@@ -3,4 +3,5 @@
 flags      the settings as command line options
 serve      `plyd serve` and `plyd up`
 config     `plyd config` and `plyd token`
+doctor     `plyd doctor`
 """
