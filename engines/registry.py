@@ -50,3 +50,10 @@ def files_for(game: str, models: Sequence[Path]) -> dict[str, Path]:
         if header["game"] == game:
             files[str(header.get("variant"))] = path
     return files
+
+
+def faults_of_weights() -> dict[str, str]:
+    """What is wrong with each network that ships, by its name; an empty text: nothing."""
+    from plyd.models.shipped import shipped
+
+    return {network.path.stem: "" if network.is_sound else network.verdict for network in shipped()}

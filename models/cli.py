@@ -4,6 +4,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -45,7 +46,7 @@ def show() -> None:
     are_sound = True
     for network in shipped():
         are_sound &= network.is_sound
-        trained = {"network": "?", "games": "?", "seconds": 0} | network.trained
+        trained: dict[str, Any] = {"network": "?", "games": "?", "seconds": 0} | network.trained
         table.add_row(
             network.path.stem,
             trained["network"],

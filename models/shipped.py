@@ -28,9 +28,9 @@ class ShippedNetwork:
         return self.verdict == "sound"
 
 
-def shipped(folder: Path = WEIGHTS) -> Iterator[ShippedNetwork]:
+def shipped() -> Iterator[ShippedNetwork]:
     """Every network that ships, by name."""
-    for path in sorted(folder.glob("*.plyd")):
+    for path in sorted(WEIGHTS.glob("*.plyd")):
         try:
             manifest = json.loads(path.with_suffix(".json").read_text())
             is_sound = read_file(path)[2] == manifest["sha256"]

@@ -16,7 +16,7 @@ from plyd.servers.settings import METRICS_PORT, WEB_PORT, BadSetting, Settings, 
 
 OPTIONAL = {"matplotlib": "plots", "torch": "training of Gomoku", "opentelemetry-sdk": "traces"}
 QUICK = {"avx2": "Gomoku", "bmi2": "2048 and 2584"}  # instructions of x86-64 that make these games quick
-MEGABYTES = {"2584": 2700, "2048": 700, "connect4": 400, "gomoku": 500, "2584-2x3": 300}  # of a daemon at rest
+AT_REST_MEGABYTES = 3800  # of all daemons and the page together, measured; 2584 alone has 2600
 GOOD, WARNING, FAULT = "ok", "warning", "fault"
 COLOURS = {GOOD: "green", WARNING: "yellow", FAULT: "red"}
 
@@ -75,7 +75,9 @@ def packages() -> Iterator[Finding]:
     """Whether every package that plyd needs is installed."""
     needed = [re.split(r"[ <>=!~;\[]", text)[0] for text in metadata.requires("plyd") or [] if "extra ==" not in text]
     missing = [name for name in needed if version_of(name) is None]
-    yield Finding(GOOD, "plyd", f"{version_of('plyd')}, Python {platform.python_version()}, {Path(__file__).parents[2]}")
+    yield Finding(
+        GOOD, "plyd", f"{version_of('plyd')}, Python {platform.python_version()}, {Path(__file__).parents[2]}"
+    )
     if missing:
         yield Finding(FAULT, "packages", f"missing: {', '.join(missing)}", "pip install plyd")
     else:
@@ -109,7 +111,9 @@ def processor() -> Iterator[Finding]:
     try:
         flags = set(re.findall(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[0].split())
     except (OSError, IndexError):
-        yield Finding(WARNING, "instructions", f"unknown on {platform.machine()}", "speeds may differ from the README's")
+        yield Finding(
+            WARNING, "instructions", f"unknown on {platform.machine()}", "speeds may differ from the README's"
+        )
         return
     for name, games in QUICK.items():
         if name in flags:
@@ -122,8 +126,8 @@ def memory() -> Iterator[Finding]:
     """Whether the daemons of all games fit."""
     from plyd.engines.core.cores import usable_megabytes
 
-    total, needed = usable_megabytes(), sum(MEGABYTES.values())
-    says = f"{total:,} MB; all daemons at rest need about {needed:,} MB"
+    total, needed = usable_megabytes(), AT_REST_MEGABYTES
+    says = f"{total:,} MB; all daemons together need about {needed:,} MB at rest"
     if total >= 1.2 * needed:
         yield Finding(GOOD, "memory", says)
     else:
@@ -150,9 +154,11 @@ def kernel_cache() -> Iterator[Finding]:
         own = [path for path in cache.reachable(engine) if cache.USES_US in cache.contents(path)]
         warm = [path for path in own if any((root / f"{cache.module_of(path)}-{cache.digest_of(path)}").glob("*.nbc"))]
         if warm:
-            yield Finding(GOOD, f"kernels of {game}", "compiled")
+            yield Finding(GOOD, f"kernels of {game}", "in the cache")
         else:
-            yield Finding(WARNING, f"kernels of {game}", "not compiled yet: the first start takes longer", f"plyd warm {game}")
+            yield Finding(
+                WARNING, f"kernels of {game}", "none in the cache: the first start compiles", f"plyd warm {game}"
+            )
 
 
 def settings_and_ports() -> Iterator[Finding]:
@@ -164,14 +170,18 @@ def settings_and_ports() -> Iterator[Finding]:
         return
     yield Finding(GOOD, "settings", str(settings.file) if settings.file else "defaults and the environment")
     for name, port in ports(settings).items():
-        address = Address(settings["up.host"], port)
-        try:
-            refuse_if_taken(address)
-            yield Finding(GOOD, f"port of {name}", f"{address} is free")
-        except BadAddress as error:
-            is_plyd = "plyd" in str(error)
-            remedy = "nothing, if that is your plyd up" if is_plyd else "stop it, or plyd up --base-port PORT"
-            yield Finding(GOOD if is_plyd else WARNING, f"port of {name}", str(error), remedy)
+        yield port_finding(name, Address(settings["up.host"], port))
+
+
+def port_finding(name: str, address: Address) -> Finding:
+    """Whether a port is free, or who has it."""
+    try:
+        refuse_if_taken(address)
+    except BadAddress as error:
+        is_plyd = "plyd" in str(error)
+        remedy = "nothing, if that is your plyd up" if is_plyd else "stop it, or plyd up --base-port PORT"
+        return Finding(GOOD if is_plyd else WARNING, f"port of {name}", str(error), remedy)
+    return Finding(GOOD, f"port of {name}", f"{address} is free")
 
 
 def ports(settings: Settings) -> dict[str, int]:
@@ -189,10 +199,10 @@ def ports(settings: Settings) -> dict[str, int]:
 
 def weights() -> Iterator[Finding]:
     """Whether the networks that ship are those of their manifests."""
-    from plyd.models.shipped import shipped
+    from plyd.engines import registry
 
-    for network in shipped():
-        if network.is_sound:
-            yield Finding(GOOD, f"weights {network.path.stem}", "sound")
+    for name, fault in registry.faults_of_weights().items():
+        if fault:
+            yield Finding(FAULT, f"weights {name}", fault, "install plyd again")
         else:
-            yield Finding(FAULT, f"weights {network.path.stem}", network.verdict, "install plyd again")
+            yield Finding(GOOD, f"weights {name}", "sound")

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.models import cli
+from plyd.models import shipped
 from plyd.models.files import CHECKPOINT, kind_of, read_file, write_file
 from plyd.models.ntuple.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from plyd.models.ntuple.lab import read_lab
@@ -58,7 +58,7 @@ def shelf(tmp_path, run, monkeypatch):
     folder = tmp_path / "models"
     folder.mkdir()
     assert invoke("pack", run, folder / "small.plyd").exit_code == 0
-    monkeypatch.setattr(cli, "WEIGHTS", folder)
+    monkeypatch.setattr(shipped, "WEIGHTS", folder)
     return folder
 
 
