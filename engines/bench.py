@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ def figures(game: str) -> Iterator[Figure]:
     bench = bench_of(game)
     engine = registry.load(game)
     engine.warm_up()
-    yield search_figure(engine, bench.SEARCH_OPTIONS)
-    yield from bench.figures()
+    yield search_figure(engine, getattr(bench, "SEARCH_OPTIONS", {}))
+    if bench:
+        yield from bench.figures()
 
 
 def search_figure(engine: Engine, options: dict[str, str]) -> Figure:
@@ -77,14 +79,15 @@ def whole_score(report: Report) -> int:
 
 
 def bench_of(game: str) -> Any:
-    """The game's own bench module."""
-    return import_module(registry.ENGINES[game].rpartition(".")[0] + ".bench")
+    """The bench module beside the game's engine; None if it has none, as a plug-in may."""
+    name = registry.games()[game].partition(":")[0].rpartition(".")[0] + ".bench"
+    return import_module(name) if find_spec(name) else None
 
 
 def main() -> None:
     """Measure, or write queries to measure with elsewhere."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("game", choices=registry.ENGINES)
+    parser.add_argument("game", choices=registry.games())
     parser.add_argument("--queries", type=Path, metavar="FILE", help="write queries there instead of measuring")
     parser.add_argument("--count", type=int, default=1_000_000, help="how many queries")
     arguments = parser.parse_args()

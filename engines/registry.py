@@ -1,4 +1,4 @@
-"""The engines by game. To add a game, add one line here."""
+"""The engines by game: those of this package, one line each, and those of installed plug-ins."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from plyd.engines.core.engine import Engine
-from plyd.engines.core.errors import BadModel, UnknownGame, quoted
+from plyd.engines.core.errors import BadModel, BadPlugin, UnknownGame, quoted
+from plyd.engines.plugins import Plugins, find_plugins
 
-ENGINES = {
+ENGINES = {  # of this package; `games` has the plug-ins too
     "2584-2x3": "plyd.engines.tiles_2584_2x3.engine:Fibonacci2x3",
     "2584": "plyd.engines.tiles_2584.engine:Fibonacci4x4",
     "2048": "plyd.engines.tiles_2048.engine:Game2048",
@@ -17,21 +18,56 @@ ENGINES = {
 }
 
 
+def games() -> dict[str, str]:
+    """The place (module:class) of every game: those of this package first, then plug-ins by name."""
+    return {**ENGINES, **plugins().places}
+
+
+def plugins() -> Plugins:
+    """The games of other packages that are installed now."""
+    return find_plugins(taken=ENGINES)
+
+
 def load(game: str, models: Sequence[Path] = ()) -> Engine:
     """The engine of a game, not yet warmed up; model files for this game replace the networks that it ships with."""
     check([game])
-    module, _, name = ENGINES[game].partition(":")
-    kind: Any = getattr(import_module(module), name)
     files = files_for(game, models)
+    if game not in ENGINES:
+        return load_plugin(game, files)
+    kind = class_at(ENGINES[game])
     engine: Engine = kind(files) if files else kind()
     return engine
 
 
-def check(games: Sequence[str]) -> None:
+def load_plugin(game: str, files: dict[str, Path]) -> Engine:
+    """The engine of a plug-in; raises BadPlugin, with the name of its package, for whatever is wrong with it."""
+    found = plugins()
+    whose = f"game {quoted(game)} of {found.packages[game]}"
+    try:
+        kind = class_at(found.places[game])
+        engine = kind(files) if files else kind()
+    except Exception as error:  # somebody else's code may raise anything
+        raise BadPlugin(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(engine, Engine):
+        raise BadPlugin(f"{whose} cannot be loaded: {found.places[game]} is not an Engine of plyd.engines.core.engine")
+    if engine.card.game != game:
+        raise BadPlugin(f"{whose} cannot be loaded: its card says {quoted(engine.card.game)}; both names must agree")
+    return engine
+
+
+def class_at(place: str) -> Any:
+    """The class at module:class."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def check(names: Sequence[str]) -> None:
     """Raise UnknownGame if a game does not exist."""
-    for game in games:
-        if game not in ENGINES:
-            raise UnknownGame(f"unknown game {quoted(game)}; games are {', '.join(ENGINES)}")
+    known = games()
+    for game in names:
+        if game not in known:
+            reasons = [problem for problem in plugins().problems if problem.startswith(f"game {game!r} ")]
+            raise UnknownGame("; ".join([f"unknown game {quoted(game)}; games are {', '.join(known)}", *reasons]))
 
 
 def files_for(game: str, models: Sequence[Path]) -> dict[str, Path]:
@@ -39,14 +75,14 @@ def files_for(game: str, models: Sequence[Path]) -> dict[str, Path]:
     from plyd.models.errors import BadWeights
     from plyd.models.files import read_file
 
-    files = {}
+    files, known = {}, list(games())
     for path in models:
         try:
             header, _, _ = read_file(path)
         except BadWeights as error:
             raise BadModel(str(error)) from error
-        if header.get("game") not in list(ENGINES):  # the header may hold any JSON, even an unhashable value
-            raise BadModel(f"{path} is for the game {header.get('game')!r}; games are {', '.join(ENGINES)}")
+        if header.get("game") not in known:  # the header may hold any JSON, even an unhashable value
+            raise BadModel(f"{path} is for the game {header.get('game')!r}; games are {', '.join(known)}")
         if header["game"] == game:
             files[str(header.get("variant"))] = path
     return files

@@ -30,7 +30,7 @@ def warm(games: tuple[str, ...]) -> None:
         registry.check(games)
     except UnknownGame as error:
         raise click.BadParameter(str(error), param_hint="GAMES") from None
-    asked = games or tuple(reversed(registry.ENGINES))  # slowest to compile first
+    asked = games or tuple(reversed(registry.games()))  # slowest to compile first
     die = (signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker without a traceback
     with ProcessPoolExecutor(usable_cores(), get_context("spawn"), signal.signal, die, max_tasks_per_child=1) as pool:
         for done in as_completed([pool.submit(seconds_to_warm, game) for game in dict.fromkeys(asked)]):

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plyd.servers.up_ports import METRICS_PORT, WEB_PORT
+
 DEFAULT_PORT = 25840
-WEB_PORT, METRICS_PORT = 10, 20  # under `plyd up`, added to the base port
 PREFIX = "PLYD_"
 FILE_VARIABLE = "PLYD_CONFIG"
 CLIENT_VARIABLES = {
@@ -235,7 +236,7 @@ UP = (
     Setting(
         "up.base_port",
         int,
-        "Port of the first engine; the others follow.",
+        "Port of the first engine; the others follow, plug-in games from base port + 40 on.",
         DEFAULT_PORT,
         1,
         65000,

@@ -31,6 +31,7 @@ class ProcessSpec:
     arguments: tuple[str, ...]
     scheme: str = ""
     metrics: Address | None = None
+    is_optional: bool = False  # the others run without it if it fails before it served
 
     @property
     def url(self) -> str:
@@ -52,10 +53,11 @@ def engine_process(
     *,
     config: Path | None = None,
     is_encrypted: bool = False,
+    is_optional: bool = False,
 ) -> ProcessSpec:
     """The daemon of one game."""
     arguments = ("serve", game, "--quiet-requests", *(() if config is None else ("--config", str(config))))
-    return ProcessSpec(game, address, arguments, "tls:" if is_encrypted else "", metrics)
+    return ProcessSpec(game, address, arguments, "tls:" if is_encrypted else "", metrics, is_optional)
 
 
 def web_process(address: Address, engines: Sequence[ProcessSpec]) -> ProcessSpec:
@@ -71,6 +73,7 @@ class Supervisor:
         self._specs = specs
         self._processes: dict[ProcessSpec, asyncio.subprocess.Process] = {}
         self._served: set[ProcessSpec] = set()  # have served at least once
+        self._left_out: set[ProcessSpec] = set()  # optional ones that failed before
         self._stopping = asyncio.Event()
 
     async def run(self) -> int:
@@ -104,7 +107,8 @@ class Supervisor:
     async def _keep(self, spec: ProcessSpec) -> None:
         """Run a process, and restart it whenever it ends, unless it fails before it has ever served.
 
-        Such a failure is one of its settings or of its port: its own last line says why, and it would fail again.
+        Such a failure is one of its settings or of its port: its own last line says why, and it would fail again. One
+        that is optional is left out then.
         """
         delay = FIRST_DELAY_SECONDS
         while not self._stopping.is_set():
@@ -114,6 +118,8 @@ class Supervisor:
                 return
             if status > 0 and spec not in self._served:
                 log.error("%s ended with status %d before it served", spec.name, status)
+                if spec.is_optional:
+                    await self._leave_out(spec)
                 return
             if time.monotonic() - began > YOUNG_SECONDS:
                 delay = FIRST_DELAY_SECONDS
@@ -144,8 +150,19 @@ class Supervisor:
             log.info("%s serves again at %s", spec.name, spec.url)
             return
         self._served.add(spec)
-        if len(self._served) == len(self._specs):
-            log.info("all of them serve:\n%s", address_table(self._specs))
+        self._log_table_once_complete()
+
+    async def _leave_out(self, spec: ProcessSpec) -> None:
+        """Go on without a process, until all of them are stopped."""
+        log.warning("%s is left out; its lines above say why, and the others go on", spec.name)
+        self._left_out.add(spec)
+        self._log_table_once_complete()
+        await self._stopping.wait()
+
+    def _log_table_once_complete(self) -> None:
+        if len(self._served) + len(self._left_out) == len(self._specs):
+            serving = [spec for spec in self._specs if spec in self._served]
+            log.info("all of them serve:\n%s", address_table(serving))
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """Stop a process: SIGTERM first, then SIGKILL."""

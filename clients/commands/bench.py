@@ -231,7 +231,7 @@ def running(game: str, cache: str | None = None) -> Iterator[str]:
 
 def known_games() -> tuple[str, ...]:
     """Every registered game, read by a separate process since clients do not import engines."""
-    code = "from plyd.engines.registry import ENGINES; print(*ENGINES)"
+    code = "from plyd.engines.registry import games; print(*games())"
     return tuple(
         subprocess.run([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, check=True).stdout.decode().split()
     )

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_PORT, DAEMONS = 25860, 5  # of metrics, as `plyd up` has them
 WIDTH = 250  # more than a table needs
 COLOURS = {"ready": "green", "not ready": "yellow", "away": "red"}
 LEAST_WANTED = ("games", "up", "memory", "sheds/s", "cpu", "p50")  # the first goes first where there is little room
@@ -44,12 +43,13 @@ def top(addresses: tuple[str, ...], interval: float, once: bool, as_json: bool) 
     """
     from plyd.clients.library.channel import parse_endpoint
     from plyd.clients.library.errors import BadEndpoint
+    from plyd.clients.library.up_addresses import metrics_addresses
 
     try:
         watched = [str(parse_endpoint(address, insecure=True)) for address in addresses]
     except BadEndpoint as error:
         raise click.ClickException(str(error)) from None
-    readings = watch(watched or [f"127.0.0.1:{FIRST_PORT + i}" for i in range(DAEMONS)], interval)
+    readings = watch(watched or metrics_addresses(), interval)
     next(readings)  # rates need two
     try:
         if once:

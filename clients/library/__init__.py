@@ -8,6 +8,7 @@ channel       addresses, credentials and channels
 connections   one connection, and more while it is full of calls
 resend        batches that are sent again when a stream breaks
 errors        gRPC errors as exceptions, all of them PlydError
+up_addresses  where `plyd up` serves each installed game
 embedded      a private daemon, started and stopped by a client
 locate        the daemon of a bridge: at an address, or an embedded one that is restarted
 """

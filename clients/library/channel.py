@@ -213,16 +213,6 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def running_daemon(game: str) -> str:
-    """The address where `plyd up` serves a game, if something listens there, or ""."""
-    host, _, port = UP_ADDRESSES.get(game, "").rpartition(":")
-    try:
-        socket.create_connection((host, int(port or 0)), timeout=1.0).close()
-    except OSError:
-        return ""
-    return UP_ADDRESSES[game]
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A TCP host and port where a bridge listens."""

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from plyd.clients.cli import PROGRAM
-from plyd.clients.library.channel import running_daemon
 from plyd.clients.library.errors import Unavailable
+from plyd.clients.library.up_addresses import running_daemon
 
 START_SECONDS = 120.0  # the first start compiles kernels
 STOP_SECONDS = 15.0

@@ -46,10 +46,11 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
     plyd web --connect 127.0.0.1:25844 --listen 127.0.0.1:8000
     plyd web --listen 0.0.0.0:8000 --insecure --name games.example
     """
-    from plyd.clients.library.channel import UP_ADDRESSES, Endpoint, is_loopback, parse_endpoint
+    from plyd.clients.library.channel import Endpoint, is_loopback, parse_endpoint
     from plyd.clients.library.errors import PlydError
+    from plyd.clients.library.up_addresses import up_addresses
 
-    targets = connect or tuple(UP_ADDRESSES.values())
+    targets = connect or tuple(up_addresses().values())
     try:
         wanted = parse_endpoint(listen, insecure=True)
     except PlydError as error:

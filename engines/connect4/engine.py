@@ -8,7 +8,9 @@ from plyd.engines.connect4.rules import LARGEST, RULES, SMALLEST
 from plyd.engines.connect4.uct.searcher import UctSearcher
 from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.look import BoardKind, BoardLook, SideLook, StartForm, numbers
 from plyd.engines.core.options import OptionValue, granted_megabytes, read_options
+from plyd.engines.core.rules import Side
 from plyd.engines.core.search import Limits, Searcher
 
 
@@ -31,6 +33,12 @@ class Connect4(Engine):
         max_columns=LARGEST,
         options=OPTIONS,
         capabilities=frozenset({Capability.MEMORY}),
+        board_look=BoardLook(BoardKind.DROPPED, numbers(LARGEST), numbers(LARGEST), rows_from_bottom=True),
+        sides=(
+            SideLook(Side.PLAYER_ONE, "Red", stone="x", colour="#d8392f"),
+            SideLook(Side.PLAYER_TWO, "Yellow", stone="o", colour="#f4c430"),
+        ),
+        start_form=StartForm("{columns}x{rows}", rows=6, columns=7, blocked_cell=" #{column},{row}"),
     )
     variants = {"classic": RULES}  # noqa: RUF012
 

@@ -110,12 +110,12 @@ class Connect4Rules:
         if row is None:
             free = ", ".join(legal.text for legal in self.legal_moves(position))
             raise BadMove(f"illegal move {quoted(move)}: the column is full; columns with room are {free}")
-        return Step(_with_cell(position, row, column, STONES[mover(position)]), 0.0)
+        return Step(_with_cell(position, row, column, STONES[mover(position)]), 0.0, (row * width + column,))
 
     def board(self, position: Position) -> Board:
         """The board for display."""
         cells = tuple("" if cell == EMPTY else cell for row in position.rows for cell in row)
-        return Board(len(position.rows), len(position.rows[0]), cells)
+        return Board(len(position.rows), len(position.rows[0]), cells, winning_cells(position))
 
     def picture(self, position: Position) -> str:
         """The board as plain text."""
@@ -153,6 +153,16 @@ def has_four(position: Position, stone: str) -> bool:
     """Whether four stones of one side are in line."""
     rows = position.rows
     return any(all(rows[r][c] == stone for r, c in line) for line in lines_of(len(rows), len(rows[0])))
+
+
+def winning_cells(position: Position) -> tuple[int, ...]:
+    """The cells of every four in line; empty if nobody has won."""
+    if outcome_of(position) not in WINS.values():
+        return ()
+    rows, width = position.rows, len(position.rows[0])
+    lines = lines_of(len(rows), width)
+    fours = [line for line in lines if {rows[r][c] for r, c in line} in ({"x"}, {"o"})]
+    return tuple(sorted({r * width + c for line in fours for r, c in line}))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 In the order a request meets them:
     engine        Engine and its Card: what a daemon needs to know to serve a game
+    look          how a game looks: kind of board, labels, sides, sizes
     rules         the rulebook of one variant: parse, text, legal moves, play, outcome
     options       an engine's options: text in, values out
     search        one Limits in, any number of Reports out

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.core.errors import NotSupported
+from plyd.engines.core.look import BoardLook, SideLook, StartForm
 from plyd.engines.core.options import MEMORY, Option, OptionValue
 from plyd.engines.core.rules import Rules
 from plyd.engines.core.search import Searcher
@@ -51,6 +52,10 @@ class Card:
     capabilities: frozenset[Capability] = frozenset()
     models: Mapping[str, Model] = field(default_factory=dict)
     """The network that plays each variant. Empty for engines without networks."""
+    board_look: BoardLook = BoardLook()  # noqa: RUF009  immutable
+    sides: tuple[SideLook, ...] = ()
+    start_form: StartForm | None = None
+    file_formats: tuple[str, ...] = ("text",)
 
 
 MOST_EXPLAINED = 1000

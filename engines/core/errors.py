@@ -12,6 +12,7 @@
     ├── UnknownGame         a game that is not served here
     ├── NotSupported        something this engine cannot do
     ├── BadModel            weights that cannot be used
+    ├── BadPlugin           a game of another package that cannot be loaded
     ├── NotAllowed          a caller that could not be authenticated
     ├── Overloaded          no search slot in time, or a client's quota is used up
     └── ShuttingDown        the daemon is shutting down
@@ -82,6 +83,10 @@ class NotSupported(EngineError):
 
 class BadModel(EngineError):
     """A file of weights is missing, corrupt, or for another game or variant."""
+
+
+class BadPlugin(EngineError):
+    """A game of another package cannot be loaded."""
 
 
 class NotAllowed(EngineError):

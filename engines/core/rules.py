@@ -24,29 +24,46 @@ class Outcome(Enum):
     DRAW = "draw"
 
 
+class MoveKind(Enum):
+    """How a person makes a move."""
+
+    CELL = "points at one cell"
+    FROM_TO = "points at one cell, then at another"
+    SLIDE = "slides the whole board: up, right, down or left"
+    PASS = "passes"  # noqa: S105
+    BUTTON = "presses a button with the move's text"
+
+
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The board for display: a label for each cell, row by row, "" for an empty cell."""
+    """The board for display: a label for each cell, row by row, "" for an empty cell; and the line that has won."""
 
     rows: int
     columns: int
     cells: tuple[str, ...]
+    winning_cells: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A legal move: its text, the cell it fills (None if not a single cell), its probability (chance moves only)."""
+    """A legal move: its text, the cell it fills (None if not a single cell), its probability (chance moves only).
+
+    `cells` are all cells that a person points at, in order, if there are several.
+    """
 
     text: str
     cell: int | None = None
     probability: float | None = None
+    cells: tuple[int, ...] = ()
+    kind: MoveKind = MoveKind.CELL
 
 
 class Step(NamedTuple):
-    """The position after a move, and the points that the move gained."""
+    """The position after a move, the points that the move gained, and the cells that show it as the last move."""
 
     position: Any
     points: float
+    cells: tuple[int, ...] = ()
 
 
 class Rules(Protocol):

@@ -169,7 +169,8 @@ def game_over(outcome: Outcome, to_move: Side) -> Report | None:
     """The only report of a finished two-player game; None if the game goes on."""
     if outcome is Outcome.ONGOING:
         return None
-    result = Result.DRAW if outcome is Outcome.DRAW else Result.LOSS  # the player who moved last has won
+    wins = Outcome.PLAYER_ONE_WINS if to_move is Side.PLAYER_ONE else Outcome.PLAYER_TWO_WINS
+    result = Result.DRAW if outcome is Outcome.DRAW else Result.WIN if outcome is wins else Result.LOSS
     return Report(Score(to_move, Proven(result, 0), exact=True), stop_reason=StopReason.NO_SEARCH)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.look import BoardKind, BoardLook, SideLook, StartForm, numbers
 from plyd.engines.core.options import (
     Option,
     OptionValue,
@@ -15,12 +16,13 @@ from plyd.engines.core.options import (
     read_options,
     threads_option,
 )
+from plyd.engines.core.rules import Side
 from plyd.engines.core.search import Limits, Searcher
 from plyd.engines.gomoku.mcts.inference import load_network, shipped_network
 from plyd.engines.gomoku.mcts.search_tree import C_PUCT
 from plyd.engines.gomoku.mcts.searcher import MctsSearcher
 from plyd.engines.gomoku.negascout.searcher import NegaScoutSearcher
-from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST
+from plyd.engines.gomoku.rules import LARGEST, LETTERS, RULES, SMALLEST
 
 OPTIONS = (
     Option(
@@ -82,4 +84,11 @@ CARD = Card(
     max_columns=LARGEST,
     options=OPTIONS,
     capabilities=frozenset({Capability.MEMORY}),
+    board_look=BoardLook(BoardKind.POINTS, tuple(LETTERS), numbers(LARGEST), rows_from_bottom=True, empty_is_open=True),
+    sides=(
+        SideLook(Side.PLAYER_ONE, "Black", stone="x", colour="#141416"),
+        SideLook(Side.PLAYER_TWO, "White", stone="o", colour="#f1ede3"),
+    ),
+    start_form=StartForm("{columns}x{rows}", rows=15, columns=15, square=True),
+    file_formats=("sgf", "psq", "text"),
 )

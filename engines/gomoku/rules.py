@@ -134,7 +134,7 @@ class GomokuRules:
         else:
             filled = cells[:column] + position.mover + cells[column + 1 :]
             rows = (*position.rows[:row], filled, *position.rows[row + 1 :])
-            return Step(Position(rows, other(position.mover)), 0.0)
+            return Step(Position(rows, other(position.mover)), 0.0, (row * position.size + column,))
         if self.outcome(position) is not Outcome.ONGOING:  # asked only now: in renju it may have to try every point
             reason = "the game is over"
         raise BadMove(f"illegal move {quoted(move)}: {reason}")
@@ -142,7 +142,7 @@ class GomokuRules:
     def board(self, position: Position) -> Board:
         """The board for display."""
         cells = tuple("" if cell == EMPTY else cell for row in position.rows for cell in row)
-        return Board(position.size, position.size, cells)
+        return Board(position.size, position.size, cells, winning_cells(position, self.rule))
 
     def picture(self, position: Position) -> str:
         """The board as plain text."""
@@ -220,6 +220,25 @@ def has_five(rows: tuple[str, ...], stone: str, exactly_five: bool) -> bool:
     if exactly_five:
         return re.search(f"(?<!{stone}){stone}{{5}}(?!{stone})", lines) is not None
     return stone * 5 in lines
+
+
+def winning_cells(position: Position, rule: Rule) -> tuple[int, ...]:
+    """The cells of every winning row; empty if nobody has one."""
+    is_won = outcome_of(position, rule) in WINS.values()  # known already, so this costs nothing while the game goes on
+    winners = winners_of(position, rule) if is_won else []
+    if not winners:
+        return ()
+    size, stone = position.size, winners[0]
+    stones = {(row, column) for row in range(size) for column in range(size) if position.rows[row][column] == stone}
+    won: set[Point] = set()
+    for row, column in stones:
+        for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+            run = [(row + i * down, column + i * right) for i in range(size)]
+            length = next((i for i, point in enumerate(run) if point not in stones), size)
+            is_whole = (row - down, column - right) not in stones
+            if is_whole and (length == 5 or (length > 5 and not rule.wants_exactly_five(stone))):
+                won.update(run[:length])
+    return tuple(sorted(row * size + column for row, column in won))
 
 
 def lines_of(rows: tuple[str, ...]) -> list[str]:

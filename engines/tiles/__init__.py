@@ -2,6 +2,7 @@
 
 In the order a request meets them:
     engine     a tile game as an engine: its card, and a player for each variant
+    look       how a tile game looks
     games      the tile games by name; game: one of them, for kernels
     rulebook   positions, slides and drops in plain Python; fibonacci: the merge rule of 2584
     bitboard   a board in one or two 64-bit words, slides by table

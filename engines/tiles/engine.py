@@ -16,12 +16,20 @@ from plyd.engines.core.search import Limits, Searcher
 from plyd.engines.tiles.batch.answers import answer_lines
 from plyd.engines.tiles.batch.values import values_of
 from plyd.engines.tiles.game import TileGame
+from plyd.engines.tiles.look import TILE_LOOK, TILE_SIDES
 from plyd.engines.tiles.ntuple.network import scratch_for
 from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
 from plyd.engines.tiles.search.searcher import DOWNGRADE, OPTIONS, TileSearcher
 
 
-def tile_card(game: TileGame, title: str, summary: str, tiles: str, examples: tuple[str, str]) -> Card:
+def tile_card(
+    game: TileGame,
+    title: str,
+    summary: str,
+    tiles: str,
+    examples: tuple[str, str],
+    formats: tuple[str, ...] = ("text",),
+) -> Card:
     """The card of a tile game on 4x4; `tiles` explains the indices."""
     return Card(
         game=game.name,
@@ -39,6 +47,9 @@ def tile_card(game: TileGame, title: str, summary: str, tiles: str, examples: tu
         max_columns=4,
         options=(*OPTIONS, DOWNGRADE) if game.downgrade_from else OPTIONS,
         capabilities=frozenset({Capability.EVALUATE, Capability.ENVIRONMENT}),
+        board_look=TILE_LOOK,
+        sides=TILE_SIDES,
+        file_formats=formats,
     )
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import ClassVar
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
-from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
+from plyd.engines.core.rules import Board, Move, MoveKind, Outcome, Side, Step, grid
 
 SLIDES = ("up", "right", "down", "left")  # by opcode
 MAX_TEXT = 4096  # maximum length of a position's text
@@ -103,7 +103,8 @@ class TileRules:
     def legal_moves(self, position: Position) -> Sequence[Move]:
         """Slides that change the board, or drops on empty cells with their probabilities."""
         if position.before:
-            return [Move(slide) for slide in SLIDES if self.slide(position.cells, slide)[0] != position.cells]
+            cells = position.cells
+            return [Move(slide, kind=MoveKind.SLIDE) for slide in SLIDES if self.slide(cells, slide)[0] != cells]
         empty = [cell for cell, index in enumerate(position.cells) if index == 0]
         return [
             Move(f"{index}@{cell}", cell, chance / len(empty))
@@ -124,7 +125,8 @@ class TileRules:
             )
         cell, index = legal[move], int(move.partition("@")[0])
         cells = tuple(index if i == cell else held for i, held in enumerate(position.cells))
-        return Step(Position(before=any(position.cells), cells=cells), 0)
+        assert cell is not None  # a drop has one
+        return Step(Position(before=any(position.cells), cells=cells), 0, (cell,))
 
     def slide(self, cells: Sequence[int], direction: str) -> tuple[tuple[int, ...], int]:
         """The cells after all tiles slid in a direction, and the points gained: the face value of each new tile."""

@@ -12,6 +12,7 @@ CARD = tile_card(
     summary="Expectimax over n-tuple networks trained by TD learning, one per variant; also for an evil environment.",
     tiles="1 2 3 4 5 6 ... for the tiles 1 2 3 5 8 13 ...",
     examples=("b 1 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0", "a 17 15 8 0 12 6 3 1 2 0 0 0 0 0 0 0"),
+    formats=("record", "text"),
 )
 
 

@@ -6,6 +6,7 @@ from plyd.engines.core.engine import Answers, Capability, Card, Engine
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import Option, OptionValue
 from plyd.engines.core.search import Limits, Searcher
+from plyd.engines.tiles.look import TILE_LOOK, TILE_SIDES
 from plyd.engines.tiles_2584_2x3.evaluate import Solution, solve
 from plyd.engines.tiles_2584_2x3.rules import RULES
 from plyd.engines.tiles_2584_2x3.search import ExactSearcher, ExpectimaxSearcher
@@ -37,6 +38,8 @@ class Fibonacci2x3(Engine):
             ),
         ),
         capabilities=frozenset({Capability.EVALUATE, Capability.EXACT}),
+        board_look=TILE_LOOK,
+        sides=TILE_SIDES,
     )
     variants = {"classic": RULES}  # noqa: RUF012
 

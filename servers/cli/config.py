@@ -52,7 +52,7 @@ def check(file: Path | None) -> None:
     faults = []
     for check_part in (
         lambda: registry.check(settings["games"]),
-        lambda: [registry.files_for(game, settings["model"]) for game in registry.ENGINES],
+        lambda: [registry.files_for(game, settings["model"]) for game in registry.games()],
         lambda: read_addresses(settings),
         lambda: read_metrics_address(settings),
         lambda: read_tracing_endpoint(settings),

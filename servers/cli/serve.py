@@ -1,5 +1,6 @@
 """The commands `plyd serve` and `plyd up`."""
 
+import logging
 import os
 import sys
 from collections.abc import Coroutine
@@ -9,7 +10,8 @@ import click
 
 from plyd.servers.access.addresses import Address
 from plyd.servers.cli.flags import settings_of, settings_options
-from plyd.servers.settings import METRICS_PORT, SERVE, UP, WEB_PORT, BadSetting
+from plyd.servers.settings import SERVE, UP, BadSetting
+from plyd.servers.up_ports import METRICS_PORT, WEB_PORT, port_offsets
 
 
 @click.command(short_help="Serve one or more games from one daemon.")
@@ -55,8 +57,10 @@ def up(**given: Any) -> None:
 
     Prints a line "GAME ADDRESS PID" whenever a daemon is ready, and "web URL PID" for the page: open that URL in a
     browser. Once all of them serve, a table of their addresses is logged. A process that dies is restarted, after a
-    delay that grows if it keeps dying; one that fails before it ever served ends them all, with status 1. Ctrl-C or
-    SIGTERM stops all of them.
+    delay that grows if it keeps dying; one that fails before it ever served ends them all, with status 1, unless it is
+    a plug-in game that was not named. Ctrl-C or SIGTERM stops all of them.
+
+    Games of other packages (entry points "plyd.engines") run too. Each has a port of its own, from base port + 40 on.
 
     The settings of `plyd serve` in the configuration file and the environment apply to each daemon, except for the
     addresses, which come from the table [up]. Requests are logged only at log level debug (PLYD_LOG_LEVEL=debug).
@@ -80,15 +84,19 @@ def up(**given: Any) -> None:
         registry.check(games)
         if not Address(host).is_local:
             raise BadAddress(not_loopback(host, base_port))
+        plugins = registry.plugins()
+        for problem in plugins.problems:
+            logging.getLogger("plyd.up").warning(problem)
         specs = [
             engine_process(
                 game,
-                Address(host, base_port + i),
-                metrics=Address(host, base_port + METRICS_PORT + i) if settings["up.metrics"] else None,
+                Address(host, base_port + offset),
+                metrics=Address(host, base_port + offset + METRICS_PORT) if settings["up.metrics"] else None,
                 config=settings.file,
                 is_encrypted=settings["tls.certificate"] is not None,
+                is_optional=game in plugins.places and not games,
             )
-            for i, game in enumerate(registry.ENGINES)
+            for game, offset in port_offsets(registry.ENGINES, plugins.places).items()
             if game in games or not games
         ]
         if settings["up.web"]:

@@ -3,8 +3,9 @@
 from typing import Any
 
 from plyd.engines.core.engine import Answers, Capability, Engine, Model
+from plyd.engines.core.look import BoardKind, BoardLook, SideLook, StartForm
 from plyd.engines.core.options import Option
-from plyd.engines.core.rules import Outcome, Side
+from plyd.engines.core.rules import Move, MoveKind, Outcome, Side
 from plyd.engines.core.search import (
     ExpectedPoints,
     Line,
@@ -23,6 +24,9 @@ OUTCOMES = {outcome: position_pb2.Outcome.Value(f"OUTCOME_{outcome.name}") for o
 RESULTS = {result: search_pb2.Result.Value(f"RESULT_{result.name}") for result in Result}
 STOP_REASONS = {reason: search_pb2.StopReason.Value(f"STOP_REASON_{reason.name}") for reason in StopReason}
 CAPABILITIES = {c: engine_pb2.Capability.Value(f"CAPABILITY_{c.name}") for c in Capability}
+MOVE_KINDS = {kind: position_pb2.MoveKind.Value(f"MOVE_KIND_{kind.name}") for kind in MoveKind}
+ONE_CELL, CELL = MoveKind.CELL, MOVE_KINDS[MoveKind.CELL]
+BOARD_KINDS = {kind: engine_pb2.BoardKind.Value(f"BOARD_KIND_{kind.name}") for kind in BoardKind}
 OPTION_TYPES = {
     bool: engine_pb2.OPTION_TYPE_BOOLEAN,
     int: engine_pb2.OPTION_TYPE_INTEGER,
@@ -105,13 +109,22 @@ def state_message(record: GameRecord) -> position_pb2.State:
         text=rules.text(position),
         to_move=SIDES[to_move] if to_move else position_pb2.SIDE_UNSPECIFIED,
         outcome=OUTCOMES[rules.outcome(position)],
-        legal_moves=[
-            position_pb2.LegalMove(move=move.text, cell=move.cell, probability=move.probability)
-            for move in rules.legal_moves(position)
-        ],
+        legal_moves=map(move_message, rules.legal_moves(position)),
         points=record.points,
-        board=position_pb2.Board(rows=board.rows, columns=board.columns, cells=board.cells),
+        board=position_pb2.Board(
+            rows=board.rows, columns=board.columns, cells=board.cells, winning_cells=board.winning_cells
+        ),
         picture=rules.picture(position),
+        last_cells=record.last_cells,
+    )
+
+
+def move_message(move: Move) -> position_pb2.LegalMove:
+    """A legal move. A board may have hundreds, nearly all of them stones: those take the short way."""
+    if move.kind is ONE_CELL:
+        return position_pb2.LegalMove(move=move.text, cell=move.cell, probability=move.probability, kind=CELL)
+    return position_pb2.LegalMove(
+        move=move.text, cell=move.cell, probability=move.probability, cells=move.cells, kind=MOVE_KINDS[move.kind]
     )
 
 
@@ -137,6 +150,40 @@ def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
         options=map(option_message, card.options),
         capabilities=sorted(CAPABILITIES[c] for c in card.capabilities),
         model=model_message(card.models.get(next(iter(engine.variants)))),
+        board_look=board_look_message(card.board_look),
+        sides=map(side_message, card.sides),
+        start_form=start_form_message(card.start_form),
+        file_formats=card.file_formats,
+    )
+
+
+def board_look_message(look: BoardLook) -> engine_pb2.BoardLook:
+    """How a board is drawn."""
+    return engine_pb2.BoardLook(
+        kind=BOARD_KINDS[look.kind],
+        column_labels=look.column_labels,
+        row_labels=look.row_labels,
+        rows_from_bottom=look.rows_from_bottom,
+        empty_is_open=look.empty_is_open,
+    )
+
+
+def side_message(look: SideLook) -> engine_pb2.SideLook:
+    """One side and how it looks."""
+    return engine_pb2.SideLook(side=SIDES[look.side], name=look.name, stone=look.stone, colour=look.colour)
+
+
+def start_form_message(form: StartForm | None) -> engine_pb2.StartForm | None:
+    """How a start is written, None if there is one size only."""
+    if form is None:
+        return None
+    return engine_pb2.StartForm(
+        template=form.template,
+        square=form.square,
+        rows=form.rows,
+        columns=form.columns,
+        step=form.step,
+        blocked_cell=form.blocked_cell,
     )
 
 

@@ -26,6 +26,7 @@ class GameRecord:
         self.rules = engine.variants[self.variant]
         self._positions = [self.rules.parse(start) if start else self.rules.start()]
         self._points = [0.0]
+        self._last_cells: list[tuple[int, ...]] = [()]
         self.start = self.rules.text(self._positions[0])
         self.moves: list[str] = []
         self.play(moves)
@@ -48,6 +49,11 @@ class GameRecord:
         """The points that the moves have gained."""
         return self._points[-1]
 
+    @property
+    def last_cells(self) -> tuple[int, ...]:
+        """The cells that show the last move."""
+        return self._last_cells[-1]
+
     def play(self, moves: Sequence[str]) -> None:
         """Play all moves, or none if one of them is illegal."""
         check_count(len(self.moves) + len(moves))
@@ -60,6 +66,7 @@ class GameRecord:
                 step = self.rules.play(self.position, move)
                 self._positions.append(step.position)
                 self._points.append(self.points + step.points)
+                self._last_cells.append(step.cells)
                 self.moves.append(move)
         except BadMove as error:
             number = len(self.moves) + 1
@@ -71,7 +78,9 @@ class GameRecord:
         if plies > len(self.moves):
             raise BadCommand(f"cannot take back {plies} plies; {len(self.moves)} were played")
         end = len(self.moves) - plies
-        del self.moves[end:], self._positions[end + 1 :], self._points[end + 1 :]
+        del self.moves[end:]
+        for of_each_ply in (self._positions, self._points, self._last_cells):
+            del of_each_ply[end + 1 :]
 
     def play_chance(self, seed: int | None) -> list[str]:
         """Play random chance moves until a player is to move or the game is over; the moves played."""

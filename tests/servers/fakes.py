@@ -16,6 +16,7 @@ from typing import Any
 from plyd.engines.core.engine import Capability, Card, Engine, Model
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.look import BoardKind, BoardLook, SideLook, StartForm
 from plyd.engines.core.options import Option, OptionValue
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
 from plyd.engines.core.search import (
@@ -80,7 +81,7 @@ class SticksRules:
         if move not in [legal.text for legal in self.legal_moves(position)]:
             raise BadMove(f"illegal move {quoted(move)} at {quoted(self.text(position))}")
         other = Side.PLAYER_TWO if position.to_move is Side.PLAYER_ONE else Side.PLAYER_ONE
-        return Step(Sticks(position.left - int(move), other), 0.0)
+        return Step(Sticks(position.left - int(move), other), 0.0, (position.left - int(move),))
 
     def board(self, position: Sticks) -> Board:
         return Board(1, max(1, position.left), ("|",) * position.left or ("",))
@@ -124,6 +125,10 @@ class FakeEngine(Engine):
         ),
         capabilities=frozenset({Capability.MEMORY, Capability.EXACT}),
         models={"normal": Model("twigs", "ab" * 32)},
+        board_look=BoardLook(BoardKind.CELLS, ("a", "b"), ("1",), rows_from_bottom=True, empty_is_open=True),
+        sides=(SideLook(Side.PLAYER_ONE, "Ann", "|", "#00ff00"), SideLook(Side.PLAYER_TWO, "Bob")),
+        start_form=StartForm("{columns} one", rows=1, columns=7, square=True, step=2, blocked_cell="#"),
+        file_formats=("sgf", "text"),
     )
     variants = {"normal": SticksRules("take 1 or 2", 2), "greedy": SticksRules("take 1, 2 or 3", 3)}  # noqa: RUF012
 

@@ -21,6 +21,46 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _BoardKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _BoardKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BoardKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    BOARD_KIND_UNSPECIFIED: _BoardKind.ValueType  # 0
+    """Not set."""
+    BOARD_KIND_TILES: _BoardKind.ValueType  # 1
+    """Numbered tiles that slide. Drops are written TILE@CELL; an engine with CAPABILITY_ENVIRONMENT takes the options
+    "environment" and "tile".
+    """
+    BOARD_KIND_POINTS: _BoardKind.ValueType  # 2
+    """Stones on the points where lines cross, as in Go."""
+    BOARD_KIND_CELLS: _BoardKind.ValueType  # 3
+    """Stones in the cells of a grid, as in draughts and reversi."""
+    BOARD_KIND_DROPPED: _BoardKind.ValueType  # 4
+    """Stones dropped into the columns of an upright board: the column points at the move, whatever the row."""
+    BOARD_KIND_GRID: _BoardKind.ValueType  # 5
+    """A plain grid: each cell shows its label."""
+
+class BoardKind(_BoardKind, metaclass=_BoardKindEnumTypeWrapper):
+    """Kind of board."""
+
+BOARD_KIND_UNSPECIFIED: BoardKind.ValueType  # 0
+"""Not set."""
+BOARD_KIND_TILES: BoardKind.ValueType  # 1
+"""Numbered tiles that slide. Drops are written TILE@CELL; an engine with CAPABILITY_ENVIRONMENT takes the options
+"environment" and "tile".
+"""
+BOARD_KIND_POINTS: BoardKind.ValueType  # 2
+"""Stones on the points where lines cross, as in Go."""
+BOARD_KIND_CELLS: BoardKind.ValueType  # 3
+"""Stones in the cells of a grid, as in draughts and reversi."""
+BOARD_KIND_DROPPED: BoardKind.ValueType  # 4
+"""Stones dropped into the columns of an upright board: the column points at the move, whatever the row."""
+BOARD_KIND_GRID: BoardKind.ValueType  # 5
+"""A plain grid: each cell shows its label."""
+Global___BoardKind: _TypeAlias = BoardKind  # noqa: Y015
+
 class _OptionType:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -230,6 +270,10 @@ class EngineInfo(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
+    BOARD_LOOK_FIELD_NUMBER: _builtins.int
+    SIDES_FIELD_NUMBER: _builtins.int
+    START_FORM_FIELD_NUMBER: _builtins.int
+    FILE_FORMATS_FIELD_NUMBER: _builtins.int
     game: _builtins.str
     """Game identifier, for Position.game: "2584-2x3"."""
     title: _builtins.str
@@ -270,6 +314,22 @@ class EngineInfo(_message.Message):
     def model(self) -> Global___Model:
         """Learned weights that play the default variant. Absent for an engine without any."""
 
+    @_builtins.property
+    def board_look(self) -> Global___BoardLook:
+        """How the board is drawn. Absent from a daemon of before this field: a plain grid of labels."""
+
+    @_builtins.property
+    def sides(self) -> _containers.RepeatedCompositeFieldContainer[Global___SideLook]:
+        """Who plays, in the order of Side: one player or two, and the environment in a game with chance."""
+
+    @_builtins.property
+    def start_form(self) -> Global___StartForm:
+        """How to begin on a board of another size. Absent if there is one size only."""
+
+    @_builtins.property
+    def file_formats(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Formats in which games are saved, the usual one first: "sgf", "text". "text" is always among them."""
+
     def __init__(
         self,
         *,
@@ -286,14 +346,140 @@ class EngineInfo(_message.Message):
         options: _abc.Iterable[Global___Option] | None = ...,
         capabilities: _abc.Iterable[Global___Capability.ValueType] | None = ...,
         model: Global___Model | None = ...,
+        board_look: Global___BoardLook | None = ...,
+        sides: _abc.Iterable[Global___SideLook] | None = ...,
+        start_form: Global___StartForm | None = ...,
+        file_formats: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["board_limits", b"board_limits", "model", b"model"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["board_limits", b"board_limits", "board_look", b"board_look", "model", b"model", "start_form", b"start_form"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["board_limits", b"board_limits", "capabilities", b"capabilities", "game", b"game", "model", b"model", "move_examples", b"move_examples", "move_notation", b"move_notation", "node_meaning", b"node_meaning", "options", b"options", "position_examples", b"position_examples", "position_notation", b"position_notation", "summary", b"summary", "title", b"title", "variants", b"variants"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["board_limits", b"board_limits", "board_look", b"board_look", "capabilities", b"capabilities", "file_formats", b"file_formats", "game", b"game", "model", b"model", "move_examples", b"move_examples", "move_notation", b"move_notation", "node_meaning", b"node_meaning", "options", b"options", "position_examples", b"position_examples", "position_notation", b"position_notation", "sides", b"sides", "start_form", b"start_form", "summary", b"summary", "title", b"title", "variants", b"variants"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EngineInfo: _TypeAlias = EngineInfo  # noqa: Y015
+
+@_typing.final
+class BoardLook(_message.Message):
+    """How a board is drawn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    COLUMN_LABELS_FIELD_NUMBER: _builtins.int
+    ROW_LABELS_FIELD_NUMBER: _builtins.int
+    ROWS_FROM_BOTTOM_FIELD_NUMBER: _builtins.int
+    EMPTY_IS_OPEN_FIELD_NUMBER: _builtins.int
+    kind: Global___BoardKind.ValueType
+    """Kind of board. A client draws a kind that it does not know as a plain grid of labels."""
+    rows_from_bottom: _builtins.bool
+    """True if row_labels begins with the bottom row. Default false."""
+    empty_is_open: _builtins.bool
+    """True if a player may normally move to every empty cell, so that one without a legal move is marked as forbidden.
+    Default false: the cells with a legal move are marked instead.
+    """
+    @_builtins.property
+    def column_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the columns of the largest board, from the left: "a", "b". Empty: columns have no names."""
+
+    @_builtins.property
+    def row_labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the rows of the largest board, from the top, or from the bottom if rows_from_bottom. Empty: none."""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___BoardKind.ValueType = ...,
+        column_labels: _abc.Iterable[_builtins.str] | None = ...,
+        row_labels: _abc.Iterable[_builtins.str] | None = ...,
+        rows_from_bottom: _builtins.bool = ...,
+        empty_is_open: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["column_labels", b"column_labels", "empty_is_open", b"empty_is_open", "kind", b"kind", "row_labels", b"row_labels", "rows_from_bottom", b"rows_from_bottom"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BoardLook: _TypeAlias = BoardLook  # noqa: Y015
+
+@_typing.final
+class SideLook(_message.Message):
+    """One side and how it looks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SIDE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    STONE_FIELD_NUMBER: _builtins.int
+    COLOUR_FIELD_NUMBER: _builtins.int
+    side: _position_pb2.Side.ValueType
+    """The side."""
+    name: _builtins.str
+    """Its name for people: "Black". For the environment, what chance brings: "Tiles"."""
+    stone: _builtins.str
+    """Label of its stones in Board.cells: "x". Empty if it has none."""
+    colour: _builtins.str
+    """Colour of its stones as #rrggbb. Empty: the client's choice."""
+    def __init__(
+        self,
+        *,
+        side: _position_pb2.Side.ValueType = ...,
+        name: _builtins.str = ...,
+        stone: _builtins.str = ...,
+        colour: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["colour", b"colour", "name", b"name", "side", b"side", "stone", b"stone"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SideLook: _TypeAlias = SideLook  # noqa: Y015
+
+@_typing.final
+class StartForm(_message.Message):
+    """How the start of a game on a board of another size is written; BoardLimits has the sizes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEMPLATE_FIELD_NUMBER: _builtins.int
+    SQUARE_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    COLUMNS_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    BLOCKED_CELL_FIELD_NUMBER: _builtins.int
+    template: _builtins.str
+    """Start text with {columns} and {rows} in place of the numbers: "{columns}x{rows}"."""
+    square: _builtins.bool
+    """True if there are as many rows as columns. Default false."""
+    rows: _builtins.int
+    """Rows of the ordinary start."""
+    columns: _builtins.int
+    """Columns of the ordinary start."""
+    step: _builtins.int
+    """Difference between one size and the next: 2 if all sizes are even. At least 1."""
+    blocked_cell: _builtins.str
+    """What follows the template to block one cell, with {column} and {row} counted from 1 at the bottom left:
+    " #{column},{row}". Empty: no cell can be blocked.
+    """
+    def __init__(
+        self,
+        *,
+        template: _builtins.str = ...,
+        square: _builtins.bool = ...,
+        rows: _builtins.int = ...,
+        columns: _builtins.int = ...,
+        step: _builtins.int = ...,
+        blocked_cell: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocked_cell", b"blocked_cell", "columns", b"columns", "rows", b"rows", "square", b"square", "step", b"step", "template", b"template"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StartForm: _TypeAlias = StartForm  # noqa: Y015
 
 @_typing.final
 class Variant(_message.Message):

@@ -85,6 +85,42 @@ OUTCOME_DRAW: Outcome.ValueType  # 5
 """Nobody has won, nobody can."""
 Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 
+class _MoveKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MoveKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MoveKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MOVE_KIND_UNSPECIFIED: _MoveKind.ValueType  # 0
+    """Not set, by a daemon of before this field: points at `cell` if that is set."""
+    MOVE_KIND_CELL: _MoveKind.ValueType  # 1
+    """Points at one cell: a stone, a tile."""
+    MOVE_KIND_FROM_TO: _MoveKind.ValueType  # 2
+    """Points at the cells in LegalMove.cells one after another: a piece goes from the first to the last."""
+    MOVE_KIND_SLIDE: _MoveKind.ValueType  # 3
+    """Slides the whole board; the move's text is "up", "right", "down" or "left"."""
+    MOVE_KIND_PASS: _MoveKind.ValueType  # 4
+    """Passes: the turn goes to the other side."""
+    MOVE_KIND_BUTTON: _MoveKind.ValueType  # 5
+    """Anything else: a button with the move's text."""
+
+class MoveKind(_MoveKind, metaclass=_MoveKindEnumTypeWrapper):
+    """How a person makes a move."""
+
+MOVE_KIND_UNSPECIFIED: MoveKind.ValueType  # 0
+"""Not set, by a daemon of before this field: points at `cell` if that is set."""
+MOVE_KIND_CELL: MoveKind.ValueType  # 1
+"""Points at one cell: a stone, a tile."""
+MOVE_KIND_FROM_TO: MoveKind.ValueType  # 2
+"""Points at the cells in LegalMove.cells one after another: a piece goes from the first to the last."""
+MOVE_KIND_SLIDE: MoveKind.ValueType  # 3
+"""Slides the whole board; the move's text is "up", "right", "down" or "left"."""
+MOVE_KIND_PASS: MoveKind.ValueType  # 4
+"""Passes: the turn goes to the other side."""
+MOVE_KIND_BUTTON: MoveKind.ValueType  # 5
+"""Anything else: a button with the move's text."""
+Global___MoveKind: _TypeAlias = MoveKind  # noqa: Y015
+
 @_typing.final
 class Position(_message.Message):
     """One position: a start in the game's own notation, and the moves played since."""
@@ -134,6 +170,7 @@ class Board(_message.Message):
     ROWS_FIELD_NUMBER: _builtins.int
     COLUMNS_FIELD_NUMBER: _builtins.int
     CELLS_FIELD_NUMBER: _builtins.int
+    WINNING_CELLS_FIELD_NUMBER: _builtins.int
     rows: _builtins.int
     """Number of rows. Always set."""
     columns: _builtins.int
@@ -144,16 +181,21 @@ class Board(_message.Message):
         cell, "" for an empty one. rows * columns entries.
         """
 
+    @_builtins.property
+    def winning_cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Indices into cells of what has won the game, such as four in a row. Empty unless such a line decided it."""
+
     def __init__(
         self,
         *,
         rows: _builtins.int = ...,
         columns: _builtins.int = ...,
         cells: _abc.Iterable[_builtins.str] | None = ...,
+        winning_cells: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "columns", b"columns", "rows", b"rows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "columns", b"columns", "rows", b"rows", "winning_cells", b"winning_cells"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -168,22 +210,34 @@ class LegalMove(_message.Message):
     MOVE_FIELD_NUMBER: _builtins.int
     CELL_FIELD_NUMBER: _builtins.int
     PROBABILITY_FIELD_NUMBER: _builtins.int
+    CELLS_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     move: _builtins.str
     """The move in the game's notation. Always set."""
     cell: _builtins.int
     """Index into Board.cells where the move puts a stone or tile. Absent for a move of the whole board, such as a slide."""
     probability: _builtins.float
     """Probability, 0 to 1, that chance makes this move. Absent for a player's move."""
+    kind: Global___MoveKind.ValueType
+    """How a person makes the move. Always set."""
+    @_builtins.property
+    def cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Indices into Board.cells that point at the move, in the order in which a person points. Set for a move of several
+        cells, such as MOVE_KIND_FROM_TO; a move of one cell has only `cell`.
+        """
+
     def __init__(
         self,
         *,
         move: _builtins.str = ...,
         cell: _builtins.int | None = ...,
         probability: _builtins.float | None = ...,
+        cells: _abc.Iterable[_builtins.int] | None = ...,
+        kind: Global___MoveKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cell", b"_cell", "_probability", b"_probability", "cell", b"cell", "probability", b"probability"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cell", b"_cell", "_probability", b"_probability", "cell", b"cell", "move", b"move", "probability", b"probability"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cell", b"_cell", "_probability", b"_probability", "cell", b"cell", "cells", b"cells", "kind", b"kind", "move", b"move", "probability", b"probability"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cell: _TypeAlias = _typing.Literal["cell"]  # noqa: Y015
     _WhichOneofArgType__cell: _TypeAlias = _typing.Literal["_cell", b"_cell"]  # noqa: Y015
@@ -210,6 +264,7 @@ class State(_message.Message):
     POINTS_FIELD_NUMBER: _builtins.int
     BOARD_FIELD_NUMBER: _builtins.int
     PICTURE_FIELD_NUMBER: _builtins.int
+    LAST_CELLS_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The same position as one start text, with no moves: a short name for it. Always set."""
     to_move: Global___Side.ValueType
@@ -232,6 +287,12 @@ class State(_message.Message):
     def board(self) -> Global___Board:
         """The board. Always set."""
 
+    @_builtins.property
+    def last_cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Indices into Board.cells to mark as the last move of position.moves. Empty at the start, and after a move that
+        no cell stands for, such as a pass.
+        """
+
     def __init__(
         self,
         *,
@@ -243,10 +304,11 @@ class State(_message.Message):
         points: _builtins.float = ...,
         board: Global___Board | None = ...,
         picture: _builtins.str = ...,
+        last_cells: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["board", b"board", "position", b"position"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["board", b"board", "legal_moves", b"legal_moves", "outcome", b"outcome", "picture", b"picture", "points", b"points", "position", b"position", "text", b"text", "to_move", b"to_move"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["board", b"board", "last_cells", b"last_cells", "legal_moves", b"legal_moves", "outcome", b"outcome", "picture", b"picture", "points", b"points", "position", b"position", "text", b"text", "to_move", b"to_move"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

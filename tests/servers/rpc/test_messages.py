@@ -4,10 +4,12 @@ import pytest
 
 from plyd.engines import __version__
 from plyd.engines.core.engine import Answers, BadLine, Capability
+from plyd.engines.core.look import BoardKind
 from plyd.engines.core.options import Option
-from plyd.engines.core.rules import Outcome, Side
+from plyd.engines.core.rules import Move, MoveKind, Outcome, Side
 from plyd.engines.core.search import Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.servers.rpc import messages
+from plyd.servers.search.game_record import GameRecord
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 from tests.patience import SOON
 from tests.servers.fakes import FakeEngine
@@ -27,6 +29,8 @@ def members(enum, prefix):
         (messages.OUTCOMES, Outcome, position_pb2.Outcome, "OUTCOME_"),
         (messages.RESULTS, Result, search_pb2.Result, "RESULT_"),
         (messages.STOP_REASONS, StopReason, search_pb2.StopReason, "STOP_REASON_"),
+        (messages.MOVE_KINDS, MoveKind, position_pb2.MoveKind, "MOVE_KIND_"),
+        (messages.BOARD_KINDS, BoardKind, engine_pb2.BoardKind, "BOARD_KIND_"),
         (messages.CAPABILITIES, Capability, engine_pb2.Capability, "CAPABILITY_"),
     ],
 )
@@ -55,6 +59,26 @@ def test_an_engine_is_described_with_every_field(sticks):
         options=list(map(messages.option_message, FakeEngine.card.options)),
         capabilities=[engine_pb2.CAPABILITY_EXACT, engine_pb2.CAPABILITY_MEMORY],
         model={"name": "twigs", "sha256": "ab" * 32},
+        board_look={
+            "kind": engine_pb2.BOARD_KIND_CELLS,
+            "column_labels": ["a", "b"],
+            "row_labels": ["1"],
+            "rows_from_bottom": True,
+            "empty_is_open": True,
+        },
+        sides=[
+            {"side": position_pb2.SIDE_PLAYER_ONE, "name": "Ann", "stone": "|", "colour": "#00ff00"},
+            {"side": position_pb2.SIDE_PLAYER_TWO, "name": "Bob"},
+        ],
+        start_form={
+            "template": "{columns} one",
+            "square": True,
+            "rows": 1,
+            "columns": 7,
+            "step": 2,
+            "blocked_cell": "#",
+        },
+        file_formats=["sgf", "text"],
     )
     assert all(info.HasField(field.name) for field in info.DESCRIPTOR.fields if field.has_presence)
 
@@ -142,3 +166,32 @@ def test_answers_keep_their_numbers_and_errors():
     assert messages.answers_message(answers) == engine_pb2.EvaluateResponse(
         values=[1.5, 2.5], moves=["left", ""], errors=[{"line": 3, "answer": 1, "message": "what is this?"}]
     )
+
+
+@pytest.mark.parametrize(
+    ("move", "message"),
+    [
+        (Move("h8", cell=7), {"move": "h8", "cell": 7, "kind": position_pb2.MOVE_KIND_CELL}),
+        (
+            Move("e2e4", cell=9, cells=(4, 9), kind=MoveKind.FROM_TO),
+            {"move": "e2e4", "cell": 9, "cells": [4, 9], "kind": position_pb2.MOVE_KIND_FROM_TO},
+        ),
+        (Move("pass", kind=MoveKind.PASS), {"move": "pass", "kind": position_pb2.MOVE_KIND_PASS}),
+        (Move("left", kind=MoveKind.SLIDE), {"move": "left", "kind": position_pb2.MOVE_KIND_SLIDE}),
+        (
+            Move("1@4", cell=4, probability=0.5),
+            {"move": "1@4", "cell": 4, "probability": 0.5, "kind": position_pb2.MOVE_KIND_CELL},
+        ),
+    ],
+)
+def test_a_move_says_how_it_is_pointed_at_and_a_pass_differs_from_a_slide(move, message):
+    assert messages.move_message(move) == position_pb2.LegalMove(**message)
+
+
+def test_the_last_move_is_marked_until_it_is_taken_back():
+    record = GameRecord(FakeEngine(), "", "7 one", ["2", "1"])
+    assert list(messages.state_message(record).last_cells) == [4]
+    record.take_back(1)
+    assert list(messages.state_message(record).last_cells) == [5]
+    record.take_back(1)
+    assert list(messages.state_message(record).last_cells) == []
