@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2
 from plyd.clients.library.balance import Lease
 from plyd.clients.library.channel import Credentials, channel_config
 from plyd.clients.library.daemons import AsyncDaemonSet
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
@@ -55,6 +56,21 @@ class AsyncEngineClient:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
         self._daemons = AsyncDaemonSet(config)
+        self._private: EmbeddedDaemon | None = None
+
+    @classmethod
+    async def start(
+        cls,
+        game: str,
+        variant: str = "",
+        timeout: float = ANSWER_SECONDS,  # noqa: ASYNC109
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> Self:
+        """A client of a private daemon for a game, which nobody else can reach and which stops with the client."""
+        daemon = await asyncio.to_thread(EmbeddedDaemon(game).__enter__)
+        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials())
+        client._private = daemon
+        return client
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,6 +83,9 @@ class AsyncEngineClient:
     async def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         await self._daemons.close()
+        if self._private:
+            private, self._private = self._private, None
+            await asyncio.to_thread(private.__exit__, None, None, None)
 
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""

@@ -13,6 +13,7 @@ from grpc_health.v1 import health_pb2
 from plyd.clients.library.balance import Lease
 from plyd.clients.library.channel import Credentials, channel_config
 from plyd.clients.library.daemons import DaemonSet
+from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
@@ -58,6 +59,18 @@ class EngineClient:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
         self._daemons = DaemonSet(config)
+        self._private: EmbeddedDaemon | None = None
+
+    @classmethod
+    def start(
+        cls, game: str, variant: str = "", timeout: float = ANSWER_SECONDS, retry_seconds: float = RETRY_SECONDS
+    ) -> Self:
+        """A client of a private daemon for a game, which nobody else can reach and which stops with the client."""
+        daemon = EmbeddedDaemon(game)
+        daemon.__enter__()
+        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials())
+        client._private = daemon
+        return client
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +83,9 @@ class EngineClient:
     def close(self) -> None:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         self._daemons.close()
+        if self._private:
+            private, self._private = self._private, None
+            private.__exit__(None, None, None)
 
     def wait_until_ready(self, timeout: float = 60.0) -> None:
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
