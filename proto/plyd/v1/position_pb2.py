@@ -24,23 +24,23 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16plyd/v1/position.proto\x12\x07plyd.v1\"G\n\x08Position\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x03(\t\"5\n\x05\x42oard\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x03 \x03(\t\"_\n\tLegalMove\x12\x0c\n\x04move\x18\x01 \x01(\t\x12\x11\n\x04\x63\x65ll\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bprobability\x18\x03 \x01(\x01H\x01\x88\x01\x01\x42\x07\n\x05_cellB\x0e\n\x0c_probability\"\xe6\x01\n\x05State\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x1e\n\x07to_move\x18\x03 \x01(\x0e\x32\r.plyd.v1.Side\x12!\n\x07outcome\x18\x04 \x01(\x0e\x32\x10.plyd.v1.Outcome\x12\'\n\x0blegal_moves\x18\x05 \x03(\x0b\x32\x12.plyd.v1.LegalMove\x12\x0e\n\x06points\x18\x06 \x01(\x01\x12\x1d\n\x05\x62oard\x18\x07 \x01(\x0b\x32\x0e.plyd.v1.Board\x12\x0f\n\x07picture\x18\x08 \x01(\t*\\\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSIDE_PLAYER_ONE\x10\x01\x12\x13\n\x0fSIDE_PLAYER_TWO\x10\x02\x12\x14\n\x10SIDE_ENVIRONMENT\x10\x03*\x96\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_ONGOING\x10\x01\x12\x11\n\rOUTCOME_ENDED\x10\x02\x12\x1b\n\x17OUTCOME_PLAYER_ONE_WINS\x10\x03\x12\x1b\n\x17OUTCOME_PLAYER_TWO_WINS\x10\x04\x12\x10\n\x0cOUTCOME_DRAW\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16plyd/v1/position.proto\x12\x07plyd.v1\"f\n\x08Position\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x03(\t\x12\x0e\n\x06points\x18\x05 \x01(\x01\x12\r\n\x05plies\x18\x06 \x01(\r\"5\n\x05\x42oard\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x03 \x03(\t\"_\n\tLegalMove\x12\x0c\n\x04move\x18\x01 \x01(\t\x12\x11\n\x04\x63\x65ll\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bprobability\x18\x03 \x01(\x01H\x01\x88\x01\x01\x42\x07\n\x05_cellB\x0e\n\x0c_probability\"\x8b\x02\n\x05State\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x1e\n\x07to_move\x18\x03 \x01(\x0e\x32\r.plyd.v1.Side\x12!\n\x07outcome\x18\x04 \x01(\x0e\x32\x10.plyd.v1.Outcome\x12\'\n\x0blegal_moves\x18\x05 \x03(\x0b\x32\x12.plyd.v1.LegalMove\x12\x0e\n\x06points\x18\x06 \x01(\x01\x12\x1d\n\x05\x62oard\x18\x07 \x01(\x0b\x32\x0e.plyd.v1.Board\x12\x0f\n\x07picture\x18\x08 \x01(\t\x12\r\n\x05plies\x18\t \x01(\r\x12\x14\n\x0c\x63hance_moves\x18\n \x03(\t*\\\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSIDE_PLAYER_ONE\x10\x01\x12\x13\n\x0fSIDE_PLAYER_TWO\x10\x02\x12\x14\n\x10SIDE_ENVIRONMENT\x10\x03*\x96\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_ONGOING\x10\x01\x12\x11\n\rOUTCOME_ENDED\x10\x02\x12\x1b\n\x17OUTCOME_PLAYER_ONE_WINS\x10\x03\x12\x1b\n\x17OUTCOME_PLAYER_TWO_WINS\x10\x04\x12\x10\n\x0cOUTCOME_DRAW\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'plyd.v1.position_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIDE']._serialized_start=493
-  _globals['_SIDE']._serialized_end=585
-  _globals['_OUTCOME']._serialized_start=588
-  _globals['_OUTCOME']._serialized_end=738
+  _globals['_SIDE']._serialized_start=561
+  _globals['_SIDE']._serialized_end=653
+  _globals['_OUTCOME']._serialized_start=656
+  _globals['_OUTCOME']._serialized_end=806
   _globals['_POSITION']._serialized_start=35
-  _globals['_POSITION']._serialized_end=106
-  _globals['_BOARD']._serialized_start=108
-  _globals['_BOARD']._serialized_end=161
-  _globals['_LEGALMOVE']._serialized_start=163
-  _globals['_LEGALMOVE']._serialized_end=258
-  _globals['_STATE']._serialized_start=261
-  _globals['_STATE']._serialized_end=491
+  _globals['_POSITION']._serialized_end=137
+  _globals['_BOARD']._serialized_start=139
+  _globals['_BOARD']._serialized_end=192
+  _globals['_LEGALMOVE']._serialized_start=194
+  _globals['_LEGALMOVE']._serialized_end=289
+  _globals['_STATE']._serialized_start=292
+  _globals['_STATE']._serialized_end=559
 # @@protoc_insertion_point(module_scope)

@@ -1,0 +1,198 @@
+"""`plyd stress game`: a whole game of a tile game move by move, compared with as many round trips to an echo server."""
+
+import contextlib
+import queue
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import click
+
+from plyd.clients.stress.rate import ECHO, bounds, ratio
+from plyd.clients.stress.verdict import Figure
+from plyd.v1 import engine_pb2
+
+MIN_RATIO = 0.8  # of the echo's round trips per second, by Play
+BLOCK = 250  # slides in a turn, after which the echo server has as many
+EDGE = 4  # blocks that are compared at either end of a game: 1,000 slides
+MIN_STEADY = 0.9  # of the first slides' share of the echo's rate, for the last ones
+OPTIONS = [("grpc.use_local_subchannel_pool", 1)]
+
+
+class Turn(NamedTuple):
+    """Seconds that a block of slides took, and those of the echo server's round trips beside it."""
+
+    slides: int
+    seconds: float
+    echo_seconds: float
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Slides per second, and how many the echo server would have allowed."""
+        return self.slides / self.seconds, self.slides / self.echo_seconds
+
+
+@click.command(short_help="A whole game move by move, compared with a server that only echoes.")
+@click.option(
+    "--game",
+    type=click.Choice(["2048", "2584", "2584-2x3"]),
+    default="2048",
+    show_default=True,
+    help="Game to play.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed of the new tiles.")
+@click.option(
+    "--slides", type=click.IntRange(1), default=1_000_000, metavar="N", help="End a game after so many.  [default: none]"
+)
+@click.option("--connect", default="", metavar="ADDRESS", help="Daemon to measure.  [default: start one]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def game(as_json: bool, **options: Any) -> None:
+    """Play whole games with searches of depth 1, once through Play and once by separate calls of Apply and Search, with
+    the blocking client on one connection. Between blocks of 250 slides, a bare grpcio server (grpc.aio on uvloop, with
+    the daemon's own options) echoes messages as long as the daemon's, with as many round trips: one for each slide on
+    a stream, or two calls.
+
+    The results are the shares of the echo's rate, and whether the last 1,000 slides are as fast as the first.
+
+    \b
+    plyd stress game
+    plyd stress game --game 2584 --slides 5000
+    """
+    from rich.console import Console
+
+    from plyd.clients.library.errors import PlydError
+    from plyd.clients.stress.daemons import ProgressLine
+    from plyd.clients.stress.verdict import print_verdict
+
+    with Console(stderr=True).status("starting") as status:
+        try:
+            figures, notes = measure(ProgressLine(status), **options)
+        except PlydError as error:
+            raise click.ClickException(str(error)) from None
+    print_verdict(figures, as_json=as_json, notes=notes)
+
+
+def measure(progress: Any, *, game: str, seed: int, slides: int, connect: str) -> tuple[list[Figure], list[str]]:
+    """The figures, and a line for each block."""
+    import grpc
+
+    from plyd.clients.library.client import EngineClient
+    from plyd.clients.stress.daemons import child_process, first_line, serving
+
+    with contextlib.ExitStack() as stack:
+        errors = stack.enter_context(tempfile.TemporaryFile())
+        daemon = stack.enter_context(serving(game, connect=connect, options=("--log-level", "error")))
+        echo = first_line(stack.enter_context(child_process(ECHO, errors)), errors).split()[-1]
+        channel = stack.enter_context(grpc.insecure_channel(echo, OPTIONS))
+        client = stack.enter_context(EngineClient(daemon.target, game, history=False))
+        client.wait_until_ready()
+        figures, notes = [], []
+        for name, begin, begin_echo in (
+            ("Play", by_play, echo_by_stream),
+            ("Apply and Search", by_calls, echo_by_calls),
+        ):
+            said = f"{game} by {name}"
+            played = Played(client, seed, slides)
+            turns = []
+            for turn in take_turns(begin(played), begin_echo(channel, played)):
+                turns.append(turn)
+                notes.append("{}: {:.0f} slides/s, echo {:.0f}/s".format(said, *turn.rates))
+                progress.say(f"{said}: {played.slides} slides")
+            figures += figures_of(game, name, played, turns)
+    return figures, notes
+
+
+class Played:
+    """What is known of a game in progress: the slides made, the plies, and the sizes of the last slide's messages."""
+
+    def __init__(self, client: Any, seed: int, most_slides: int) -> None:
+        self.client = client
+        self.seed = seed
+        self.most_slides = most_slides
+        self.slides = 0
+        self.plies = 0
+        self.sizes: list[int] = []  # of each round trip's answer
+
+    def made(self, state: Any, sizes: list[int]) -> None:
+        """Count a slide."""
+        self.slides, self.plies, self.sizes = self.slides + 1, state.plies, sizes
+
+
+def by_play(played: Played) -> Iterator[None]:
+    """Play a game on one stream, a step for each slide: move, chance's reply and search in one round trip."""
+    with played.client.play(played.client.new_game(seed=played.seed).position) as game:
+        report = game.best(depth=1)
+        while report.move and played.slides < played.most_slides:
+            report = game.best(report.move, with_chance=True, seed=played.slides, depth=1)
+            played.made(game.state, [game.state.ByteSize() + report.ByteSize()])
+            yield
+
+
+def by_calls(played: Played) -> Iterator[None]:
+    """Play a game by separate calls, a step for each slide: the loop of the README."""
+    client = played.client
+    state = client.new_game(seed=played.seed)
+    while state.legal_moves and played.slides < played.most_slides:
+        report = client.search(state.position, depth=1)
+        state = client.apply(state.position, report.move, with_chance=True, seed=played.slides)
+        played.made(state, [report.ByteSize(), state.ByteSize()])
+        yield
+
+
+def echo_by_stream(channel: Any, played: Played) -> Callable[[], None]:
+    """What has a slide's message echoed on a stream."""
+    messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    replies = channel.stream_stream("/echo/EchoStream")(iter(messages.get, None))
+
+    def ask() -> None:
+        messages.put(bytes(played.sizes[0]))
+        next(replies)
+
+    return ask
+
+
+def echo_by_calls(channel: Any, played: Played) -> Callable[[], None]:
+    """What has a slide's messages echoed by calls."""
+    call = channel.unary_unary("/echo/Echo")
+
+    def ask() -> None:
+        for size in played.sizes:
+            call(bytes(size))
+
+    return ask
+
+
+def take_turns(steps: Iterator[None], echo: Callable[[], None]) -> Iterator[Turn]:
+    """Blocks of a game's steps, and as many of the echo server, until the game is over."""
+    while True:
+        began = time.perf_counter()
+        slides = sum(1 for _ in zip(range(BLOCK), steps, strict=False))
+        seconds = time.perf_counter() - began
+        if not slides:
+            return
+        began = time.perf_counter()
+        for _ in range(slides):
+            echo()
+        yield Turn(slides, seconds, time.perf_counter() - began)
+
+
+def figures_of(game: str, name: str, played: Played, turns: list[Turn]) -> list[Figure]:
+    """The figures of one game; the first block only warms up."""
+    from plyd.clients.commands.bench import figure
+
+    turns = turns[1:] or turns
+    pairs = [turn.rates for turn in turns]
+    low, high = bounds(pairs)
+    seconds = sum(turn.seconds for turn in turns)
+    figures = [
+        figure(game, f"{name}, plies of the game", played.plies, ""),
+        figure(game, f"{name}", sum(turn.slides for turn in turns) / seconds, "slides/s"),
+        figure(game, f"{name}, share of the echo's rate", ratio(pairs), "", at_least=MIN_RATIO if name == "Play" else None),
+        figure(game, f"{name}, that share, at least", low, ""),
+        figure(game, f"{name}, that share, at most", high, ""),
+    ]
+    if len(turns) >= 2 * EDGE:
+        steady = ratio(pairs[-EDGE:]) / ratio(pairs[:EDGE])
+        figures.append(figure(game, f"{name}, last 1,000 slides to first 1,000", steady, "", at_least=MIN_STEADY))
+    return figures
