@@ -42,8 +42,8 @@ class EngineClient:
     `timeout` is the maximum time of an answer in seconds, added to the time given to a search. "tls:HOST:PORT" is
     encrypted. "HOST:PORT,HOST:PORT" and a name with several IP addresses stand for several daemons: each call goes to
     the least loaded one that serves, and a game stays where it began. `credentials` default to those of the environment
-    (see library/channel.py). With `history=False`, states start from the present board, not from the game's start: their
-    position has no moves, so that a move costs the same however long the game is; points and plies are still the game's.
+    (see library/channel.py). With `history=False`, states start from the present board: their position has no moves, so
+    that a move costs the same however long the game is; points and plies are still those of the whole game.
     """
 
     def __init__(

@@ -11,11 +11,12 @@ import click
 
 from plyd.clients.stress.rate import ECHO, bounds, ratio
 from plyd.clients.stress.verdict import Figure
-from plyd.v1 import engine_pb2
 
+PLAY = "Play, move and go"
 MIN_RATIO = 0.8  # of the echo's round trips per second, by Play
-BLOCK = 250  # slides in a turn, after which the echo server has as many
-EDGE = 4  # blocks that are compared at either end of a game: 1,000 slides
+BLOCK = 25  # slides in a turn, after which the echo server has its turn
+WARM_BLOCKS = 10  # that are not counted
+EDGE_BLOCKS = 40  # that are compared at either end of a game: 1,000 slides
 MIN_STEADY = 0.9  # of the first slides' share of the echo's rate, for the last ones
 OPTIONS = [("grpc.use_local_subchannel_pool", 1)]
 
@@ -26,11 +27,6 @@ class Turn(NamedTuple):
     slides: int
     seconds: float
     echo_seconds: float
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Slides per second, and how many the echo server would have allowed."""
-        return self.slides / self.seconds, self.slides / self.echo_seconds
 
 
 @click.command(short_help="A whole game move by move, compared with a server that only echoes.")
@@ -43,15 +39,19 @@ class Turn(NamedTuple):
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed of the new tiles.")
 @click.option(
-    "--slides", type=click.IntRange(1), default=1_000_000, metavar="N", help="End a game after so many.  [default: none]"
+    "--slides",
+    type=click.IntRange(1),
+    default=1_000_000,
+    metavar="N",
+    help="End a game after so many.  [default: none]",
 )
 @click.option("--connect", default="", metavar="ADDRESS", help="Daemon to measure.  [default: start one]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def game(as_json: bool, **options: Any) -> None:
-    """Play whole games with searches of depth 1, once through Play and once by separate calls of Apply and Search, with
-    the blocking client on one connection. Between blocks of 250 slides, a bare grpcio server (grpc.aio on uvloop, with
-    the daemon's own options) echoes messages as long as the daemon's, with as many round trips: one for each slide on
-    a stream, or two calls.
+    """Play whole games with searches of depth 1, with the blocking client on one connection: through Play with a round
+    trip for the move and one for the search, with one for both, and by separate calls of Apply and Search. Between
+    blocks of 25 slides, a bare grpcio server (grpc.aio on uvloop, with
+    the daemon's own options) echoes messages as long as the daemon's, with as many round trips.
 
     The results are the shares of the echo's rate, and whether the last 1,000 slides are as fast as the first.
 
@@ -67,14 +67,14 @@ def game(as_json: bool, **options: Any) -> None:
 
     with Console(stderr=True).status("starting") as status:
         try:
-            figures, notes = measure(ProgressLine(status), **options)
+            figures = measure(ProgressLine(status), **options)
         except PlydError as error:
             raise click.ClickException(str(error)) from None
-    print_verdict(figures, as_json=as_json, notes=notes)
+    print_verdict(figures, as_json=as_json)
 
 
-def measure(progress: Any, *, game: str, seed: int, slides: int, connect: str) -> tuple[list[Figure], list[str]]:
-    """The figures, and a line for each block."""
+def measure(progress: Any, *, game: str, seed: int, slides: int, connect: str) -> list[Figure]:
+    """The figures."""
     import grpc
 
     from plyd.clients.library.client import EngineClient
@@ -87,9 +87,10 @@ def measure(progress: Any, *, game: str, seed: int, slides: int, connect: str) -
         channel = stack.enter_context(grpc.insecure_channel(echo, OPTIONS))
         client = stack.enter_context(EngineClient(daemon.target, game, history=False))
         client.wait_until_ready()
-        figures, notes = [], []
+        figures = []
         for name, begin, begin_echo in (
-            ("Play", by_play, echo_by_stream),
+            (PLAY, by_play, echo_by_stream),
+            ("Play, go with the move", by_play_in_one, echo_by_stream),
             ("Apply and Search", by_calls, echo_by_calls),
         ):
             said = f"{game} by {name}"
@@ -97,10 +98,9 @@ def measure(progress: Any, *, game: str, seed: int, slides: int, connect: str) -
             turns = []
             for turn in take_turns(begin(played), begin_echo(channel, played)):
                 turns.append(turn)
-                notes.append("{}: {:.0f} slides/s, echo {:.0f}/s".format(said, *turn.rates))
                 progress.say(f"{said}: {played.slides} slides")
             figures += figures_of(game, name, played, turns)
-    return figures, notes
+    return figures
 
 
 class Played:
@@ -120,6 +120,16 @@ class Played:
 
 
 def by_play(played: Played) -> Iterator[None]:
+    """Play a game on one stream, a step for each slide: a search, then the move and chance's reply."""
+    with played.client.play(played.client.new_game(seed=played.seed).position) as game:
+        while game.state.legal_moves and played.slides < played.most_slides:
+            report = game.best(depth=1)
+            state = game.moves(report.move, with_chance=True, seed=played.slides)
+            played.made(state, [report.ByteSize(), state.ByteSize()])
+            yield
+
+
+def by_play_in_one(played: Played) -> Iterator[None]:
     """Play a game on one stream, a step for each slide: move, chance's reply and search in one round trip."""
     with played.client.play(played.client.new_game(seed=played.seed).position) as game:
         report = game.best(depth=1)
@@ -141,13 +151,14 @@ def by_calls(played: Played) -> Iterator[None]:
 
 
 def echo_by_stream(channel: Any, played: Played) -> Callable[[], None]:
-    """What has a slide's message echoed on a stream."""
+    """What has a slide's messages echoed on a stream."""
     messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     replies = channel.stream_stream("/echo/EchoStream")(iter(messages.get, None))
 
     def ask() -> None:
-        messages.put(bytes(played.sizes[0]))
-        next(replies)
+        for size in played.sizes:
+            messages.put(bytes(size))
+            next(replies)
 
     return ask
 
@@ -178,21 +189,23 @@ def take_turns(steps: Iterator[None], echo: Callable[[], None]) -> Iterator[Turn
 
 
 def figures_of(game: str, name: str, played: Played, turns: list[Turn]) -> list[Figure]:
-    """The figures of one game; the first block only warms up."""
+    """The figures of one game."""
     from plyd.clients.commands.bench import figure
 
-    turns = turns[1:] or turns
-    pairs = [turn.rates for turn in turns]
+    turns = turns[WARM_BLOCKS:] or turns
+    pairs = [(turn.echo_seconds, turn.seconds) for turn in turns]
     low, high = bounds(pairs)
     seconds = sum(turn.seconds for turn in turns)
     figures = [
         figure(game, f"{name}, plies of the game", played.plies, ""),
         figure(game, f"{name}", sum(turn.slides for turn in turns) / seconds, "slides/s"),
-        figure(game, f"{name}, share of the echo's rate", ratio(pairs), "", at_least=MIN_RATIO if name == "Play" else None),
+        figure(
+            game, f"{name}, share of the echo's rate", ratio(pairs), "", at_least=MIN_RATIO if name == PLAY else None
+        ),
         figure(game, f"{name}, that share, at least", low, ""),
         figure(game, f"{name}, that share, at most", high, ""),
     ]
-    if len(turns) >= 2 * EDGE:
-        steady = ratio(pairs[-EDGE:]) / ratio(pairs[:EDGE])
+    if len(turns) >= 2 * EDGE_BLOCKS:
+        steady = ratio(pairs[-EDGE_BLOCKS:]) / ratio(pairs[:EDGE_BLOCKS])
         figures.append(figure(game, f"{name}, last 1,000 slides to first 1,000", steady, "", at_least=MIN_STEADY))
     return figures

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Self
 
 import grpc.aio
 
@@ -167,17 +167,32 @@ def _retrieve(done: asyncio.Future[Any]) -> None:
         done.exception()
 
 
-async def next_request(call: CallContext, context: RpcContext, runtime: Runtime) -> Any:
-    """The next message of a stream, None at its end; raises ShuttingDown if the daemon stops meanwhile."""
-    await call.client.pace()
-    reading = asyncio.ensure_future(context.read())
-    draining = asyncio.ensure_future(runtime.draining.wait())
-    try:
-        await asyncio.wait({reading, draining}, return_when=asyncio.FIRST_COMPLETED)
-        if not reading.done():
-            raise ShuttingDown("the daemon is shutting down")
-        request = reading.result()
+class RequestReader:
+    """Reads the messages of a stream, until the daemon shuts down. Close it, or use it in a `with`."""
+
+    def __init__(self, call: CallContext, context: RpcContext, runtime: Runtime) -> None:
+        self._call, self._context = call, context
+        self._reading: asyncio.Future[Any] | None = None
+        self._draining = asyncio.ensure_future(runtime.draining.wait())  # one for all messages: each is dear
+        self._draining.add_done_callback(lambda _: self._reading and self._reading.cancel())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._draining.cancel()
+
+    async def next(self) -> Any:
+        """The next message, None at the end of the stream; raises ShuttingDown if the daemon stops meanwhile."""
+        await self._call.client.pace()
+        self._reading = asyncio.ensure_future(self._context.read())
+        if self._draining.done():
+            self._reading.cancel()
+        try:
+            request = await self._reading
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._draining.done() and task and not task.cancelling():
+                raise ShuttingDown("the daemon is shutting down") from None
+            raise
         return None if request is grpc.aio.EOF else check_message(request)
-    finally:
-        reading.cancel()
-        draining.cancel()

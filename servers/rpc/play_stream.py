@@ -48,7 +48,7 @@ class PlayStream:
         await self.stop_search()
         try:
             if request.WhichOneof("command") == "go":
-                self._go(request.id, self._open_session("go"), request.go, read_limits(request.go))
+                await self._go(request.id, self._open_session("go"), request.go, read_limits(request.go))
                 return
             search = self._search_after(request.moves)
             if self._is_quick(request):
@@ -57,7 +57,7 @@ class PlayStream:
                 state = await self._runtime.rules.run(self._call.party, functools.partial(self._change, request))
             await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
             if search:
-                self._go(request.id, *search)
+                await self._go(request.id, *search)
         except EngineError as error:
             await self._refuse(request.id, error)
 
@@ -140,14 +140,19 @@ class PlayStream:
             raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
         return self._session
 
-    def _go(self, request_id: int, session: Session, go: engine_pb2.GoCommand, limits: Limits) -> None:
+    async def _go(self, request_id: int, session: Session, go: engine_pb2.GoCommand, limits: Limits) -> None:
+        """Search: now if that takes no time, else in a task, while further commands are read."""
         priority = Priority.PONDER if go.ponder else Priority.NORMAL
         self._stop = Stop()
         self._has_limits = limits != Limits(max_lines=limits.max_lines)
-        self._search = asyncio.ensure_future(self._run_search(session, request_id, limits, priority))
+        search = self._run_search(session, request_id, limits, priority)
+        if session.answers_at_once(limits):
+            await search
+        else:
+            self._search = asyncio.ensure_future(search)
 
     async def _run_search(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
-        """Search and send the reports, or the error that ended the search. Runs as a task of its own."""
+        """Search and send the reports, or the error that ended the search."""
         try:
             search = session.reports(limits, self._time_remaining(), self._stop, priority)
             async with aclosing(search) as reports:

@@ -81,7 +81,7 @@ class TileSearcher:
         self.adaptive = bool(options["adaptive"])
         self.reduced = bool(options["reduce_rare"]) and player.is_rare_reduced
         self.downgrade_from = player.game.downgrade_from if options.get(DOWNGRADE.name) else NEVER_DOWNGRADE
-        self._most_entries = megabytes * (1 << 20) // ENTRY_BYTES
+        self._most_entries = max(FEWEST_ENTRIES, megabytes * (1 << 20) // ENTRY_BYTES)
         self._reserved: ExpectimaxMemory | None = None
         self.memory: ExpectimaxMemory | None = None  # the part that the last search used
 
