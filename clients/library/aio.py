@@ -288,7 +288,7 @@ class AsyncGame:
         return await self._change(moves=moves_command(moves, with_chance, seed))
 
     async def take_back(self, plies: int = 1) -> State:
-        """Take moves back, all or none; with `history=False`, at most the last 1,024."""
+        """Take moves back, all or none; with `history=False`, 1,024 plies back at most."""
         return await self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
     async def go(

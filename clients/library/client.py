@@ -278,7 +278,7 @@ class Game:
         return self._change(moves=moves_command(moves, with_chance, seed))
 
     def take_back(self, plies: int = 1) -> State:
-        """Take moves back, all or none; with `history=False`, at most the last 1,024."""
+        """Take moves back, all or none; with `history=False`, 1,024 plies back at most."""
         return self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
     def go(

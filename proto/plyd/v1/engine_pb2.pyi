@@ -773,8 +773,8 @@ Global___MovesCommand: _TypeAlias = MovesCommand  # noqa: Y015
 
 @_typing.final
 class TakeBackCommand(_message.Message):
-    """Takes moves back, all or none. Reaches back to the start of a game with history, without_history at least the last
-    1,024 plies, but not beyond the position that the game began from.
+    """Takes moves back, all or none. Reaches back to the start of a game with history; without_history, 1,024 plies back from
+    the farthest ply that the game has reached; never beyond the position of new_game.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -5,7 +5,6 @@ import pytest
 from tests.servers.daemons import OpenDaemon
 from tests.servers.fakes import EndlessEngine
 
-
 LATE = "a 11 9 7 1 2 0"  # 2584 on 2x3, not long before its end; chance begins
 
 
