@@ -4,8 +4,8 @@ import pytest
 
 from plyd.v1 import position_pb2, rules_pb2, search_pb2
 from tests.patience import SOON
-from tests.servers.daemons import SLOW
-from tests.servers.fakes import EndlessEngine
+from tests.servers.daemons import SLOW, search_request
+from tests.servers.fakes import EndlessEngine, FakeEngine
 from tests.servers.rpc.test_play import Table
 
 PAIR = ["left", "1@1"]  # of the endless game: gains 2 points
@@ -174,6 +174,25 @@ def test_a_search_without_a_slot_leaves_the_move_played(open_daemon):
     refused = table.reply()
     assert (refused.id, refused.error.code) == (number, EXHAUSTED)
     assert table.ask(stop={}).state.text == "5 two"
+    holder.cancel()
+    table.end()
+
+
+class LookupEngine(FakeEngine):
+    """Answers at once at depth 1."""
+
+    def answers_at_once(self, position, limits, options):
+        return limits.max_depth == 1
+
+
+def test_a_search_that_needs_no_time_needs_no_slot(open_daemon):
+    daemon = open_daemon(LookupEngine(), queue_size=0)
+    holder, table = daemon.occupied(), Table(daemon.caller)
+    table.ask(new_game={})
+    assert table.ask(go={"limits": {"depth": 2}}).error.code == EXHAUSTED
+    assert table.ask(go={"limits": {"depth": 1}}).report.move == "2"
+    response = daemon.caller.engine.Search(search_request(limits={"depth": 1}), timeout=SOON)
+    assert response.report.final
     holder.cancel()
     table.end()
 
