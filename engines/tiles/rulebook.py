@@ -107,9 +107,7 @@ class TileRules:
             return tuple(Move(slide) for slide in SLIDES if self.slide(position.cells, slide)[0] != position.cells)
         empty = [cell for cell, index in enumerate(position.cells) if index == 0]
         return tuple(
-            Move(f"{index}@{cell}", cell, chance / len(empty))
-            for index, chance in self.spawns.items()
-            for cell in empty
+            [drop(index, cell, chance / len(empty)) for index, chance in self.spawns.items() for cell in empty]
         )
 
     def play(self, position: Position, move: str) -> Step:
@@ -152,6 +150,7 @@ class TileRules:
                 held = index
         return (*moved, *(0,) * (len(line) - len(moved))), points
 
+    @lru_cache(maxsize=256)  # noqa: B019  for `picture` too
     def board(self, position: Position) -> Board:
         """The face value of each tile."""
         return Board(self.rows, self.columns, tuple(str(self.tile(i)) if i else "" for i in position.cells))
@@ -159,6 +158,12 @@ class TileRules:
     def picture(self, position: Position) -> str:
         """The board as plain text."""
         return grid(self.board(position))
+
+
+@lru_cache(maxsize=4096)
+def drop(index: int, cell: int, probability: float) -> Move:
+    """The move that drops a tile."""
+    return Move(f"{index}@{cell}", cell, probability)
 
 
 def _number(word: str) -> int:

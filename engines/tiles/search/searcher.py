@@ -1,5 +1,6 @@
 """The searcher of tile games: expectimax over a trained network with iterative deepening."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -166,7 +167,7 @@ class TileRun(DepthRun):
         if position.before:
             slides = np.empty(4)
             status = expectimax.search_each_slide(model, policy, board, limit, self._memory, slides)
-            return {name: float(w) for name, w in zip(SLIDES, slides, strict=True) if not np.isnan(w)}, status
+            return {name: w for name, w in zip(SLIDES, slides.tolist(), strict=True) if not math.isnan(w)}, status
         drops = np.empty((2, 16))
         status = expectimax.search_each_drop(model, policy, board, limit, self._memory, drops)
         return {

@@ -219,7 +219,7 @@ def test_many_games_with_a_harmed_file_are_refused_in_one_line(tmp_path):
     assert "mine.plyd" in found.stderr
 
 
-# --- Searches at once --------------------------------------------------------------------------------------------------
+# --- Searches at once -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
