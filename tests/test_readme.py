@@ -27,7 +27,7 @@ def blocks(language):
 
 
 def test_the_python_example_plays_a_game_to_its_end(address):
-    [example] = blocks("python")
+    example, _ = blocks("python")
     assert len([line for line in example.splitlines() if line]) <= 10
     code = example.replace("127.0.0.1:25840", address)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SOON)
@@ -46,6 +46,14 @@ def test_the_solve_transcript_is_what_solve_prints(address):
     command = [sys.executable, "-m", "plyd.clients", "solve", "--connect", address]
     done = subprocess.run(command, input="\n".join(queries), capture_output=True, text=True, timeout=SOON)
     assert done.stdout.splitlines() == answers
+
+
+def test_the_python_example_of_a_stream_plays_the_game_in_one_round_trip_a_move(address):
+    first, second = blocks("python")
+    code = f"{first.splitlines()[0]}\n{second}".replace("127.0.0.1:25840", address)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SOON)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"\d+ points in \d+ moves\n", done.stdout)
 
 
 def test_the_first_example_is_true(address):

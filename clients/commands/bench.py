@@ -148,7 +148,7 @@ def whole_game_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
     """
     from plyd.clients.library.client import EngineClient
 
-    with EngineClient(target, game) as client:
+    with EngineClient(target, game, history=False) as client:
         least = [option.minimum for option in client.describe().engines[0].options if option.name == "memory"]
         for name, megabytes, ponders in (("little memory", least, False), ("much memory, pondering", MUCH, True)):
             options = TIMED_OPTIONS.get(game, {}) | ({"memory": f"{megabytes[0]:.0f}"} if least else {})

@@ -27,12 +27,11 @@ from plyd.clients.library.requests import (
     RpcCall,
     SearchArgs,
     State,
-    check_moves,
     check_not_superseded,
     check_reply,
     go_command,
-    is_final,
     join_lines,
+    moves_command,
 )
 from plyd.clients.library.resend import AsyncBatchSender
 from plyd.v1 import engine_pb2
@@ -52,9 +51,10 @@ class AsyncEngineClient:
         timeout: float = ANSWER_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
         credentials: Credentials | None = None,
+        history: bool = True,
     ) -> None:
         config = channel_config(target, credentials)
-        self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
+        self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata, history)
         self._daemons = AsyncDaemonSet(config)
         self._private: EmbeddedDaemon | None = None
 
@@ -180,7 +180,7 @@ class AsyncEngineClient:
             lease = await self._daemons.game()
             game = AsyncGame(lease, self.settings)
             try:
-                await game._change(new_game=engine_pb2.NewGameCommand(position=start, options=options))
+                await game._change(new_game=self.settings.new_game_command(start, options))
                 return game
             except BaseException as error:
                 game.close()
@@ -302,35 +302,43 @@ class AsyncGame:
         self._stream.cancel()
         self._lease.end()
 
-    async def moves(self, *moves: str) -> State:
-        """Play moves, all or none."""
-        check_moves(moves)
-        return await self._change(moves=engine_pb2.MovesCommand(moves=moves))
+    async def moves(self, *moves: str, with_chance: bool = False, seed: int | None = None) -> State:
+        """Play moves, all or none, and with_chance the environment's reply."""
+        return await self._change(moves=moves_command(moves, with_chance, seed))
 
     async def take_back(self, plies: int = 1) -> State:
-        """Take moves back, all or none."""
+        """Take moves back, all or none; with `history=False`, 1,024 plies back at most."""
         return await self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
-    async def go(self, *, ponder: bool = False, **args: Unpack[LimitArgs]) -> AsyncIterator[Report]:
-        """Search; reports while it runs, the last one final. Plays no move."""
-        number = await self._send(go=go_command(args, ponder))
+    async def go(
+        self,
+        *moves: str,
+        with_chance: bool = False,
+        seed: int | None = None,
+        ponder: bool = False,
+        **args: Unpack[LimitArgs],
+    ) -> AsyncIterator[Report]:
+        """Search; reports while it runs, the last one final. Moves given are played first, as by `moves`."""
+        number = await self._send(**go_command(args, ponder, moves, with_chance, seed))
         while True:
             response = await self._reply(number)
-            yield response.report
-            if is_final(response):
-                return
+            if response.HasField("report"):  # before the first one comes the state after the moves, if there are any
+                yield response.report
+                if response.report.final:
+                    return
 
-    async def best(self, **args: Unpack[LimitArgs]) -> Report:
-        """The final report of a search."""
-        return [report async for report in self.go(**args)][-1]
+    async def best(
+        self, *moves: str, with_chance: bool = False, seed: int | None = None, **args: Unpack[LimitArgs]
+    ) -> Report:
+        """The final report of a search, after moves if any are given: all in one round trip."""
+        return [report async for report in self.go(*moves, with_chance=with_chance, seed=seed, **args)][-1]
 
     async def stop(self) -> None:
         """Ask the running search to end; `go` yields its final report."""
         await self._send(stop=engine_pb2.StopCommand())
 
     async def _change(self, **command: Any) -> State:
-        self.state = (await self._reply(await self._send(**command))).state
-        return self.state
+        return (await self._reply(await self._send(**command))).state
 
     async def _send(self, **command: Any) -> int:
         self._last_id += 1
@@ -347,6 +355,8 @@ class AsyncGame:
             with cancelled_call():
                 while (response := await self._stream.read()) is not grpc.aio.EOF:
                     self._last_read_id = response.id
+                    if response.HasField("state"):
+                        self.state = response.state
                     if response.id == number:
                         return check_reply(response, self._settings.target)
         except grpc.RpcError as error:

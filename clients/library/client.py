@@ -26,12 +26,11 @@ from plyd.clients.library.requests import (
     RpcCall,
     SearchArgs,
     State,
-    check_moves,
     check_not_superseded,
     check_reply,
     go_command,
-    is_final,
     join_lines,
+    moves_command,
 )
 from plyd.clients.library.resend import BatchSender
 from plyd.v1 import engine_pb2
@@ -44,7 +43,8 @@ class EngineClient:
     `timeout` is the maximum time of an answer in seconds, added to the time given to a search. "tls:HOST:PORT" is
     encrypted. "HOST:PORT,HOST:PORT" and a name with several IP addresses stand for several daemons: each call goes to
     the least loaded one that serves, and a game stays where it began. `credentials` default to those of the environment
-    (see library/channel.py).
+    (see library/channel.py). With `history=False`, states start from the present board: their position has no moves, so
+    that a move costs the same however long the game is; points and plies are still those of the whole game.
     """
 
     def __init__(
@@ -55,9 +55,10 @@ class EngineClient:
         timeout: float = ANSWER_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
         credentials: Credentials | None = None,
+        history: bool = True,
     ) -> None:
         config = channel_config(target, credentials)
-        self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata)
+        self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata, history)
         self._daemons = DaemonSet(config)
         self._private: EmbeddedDaemon | None = None
 
@@ -269,7 +270,7 @@ class Game:
         self._last_read_id = 0
         self._sending = threading.Lock()
         try:
-            self._change(new_game=engine_pb2.NewGameCommand(position=position, options=options))
+            self._change(new_game=settings.new_game_command(position, options))
         except BaseException:
             self.close()
             raise
@@ -288,23 +289,31 @@ class Game:
         self._replies.cancel()
         self._lease.end()
 
-    def moves(self, *moves: str) -> State:
-        """Play moves, all or none."""
-        check_moves(moves)
-        return self._change(moves=engine_pb2.MovesCommand(moves=moves))
+    def moves(self, *moves: str, with_chance: bool = False, seed: int | None = None) -> State:
+        """Play moves, all or none, and with_chance the environment's reply."""
+        return self._change(moves=moves_command(moves, with_chance, seed))
 
     def take_back(self, plies: int = 1) -> State:
-        """Take moves back, all or none."""
+        """Take moves back, all or none; with `history=False`, 1,024 plies back at most."""
         return self._change(take_back=engine_pb2.TakeBackCommand(plies=plies))
 
-    def go(self, *, ponder: bool = False, **args: Unpack[LimitArgs]) -> Iterator[Report]:
-        """Begin to search; reports while it runs, the last one final. Plays no move."""
-        number = self._send(go=go_command(args, ponder))
+    def go(
+        self,
+        *moves: str,
+        with_chance: bool = False,
+        seed: int | None = None,
+        ponder: bool = False,
+        **args: Unpack[LimitArgs],
+    ) -> Iterator[Report]:
+        """Begin to search; reports while it runs, the last one final. Moves given are played first, as by `moves`."""
+        number = self._send(**go_command(args, ponder, moves, with_chance, seed))
         return self._reports(number)
 
-    def best(self, **args: Unpack[LimitArgs]) -> Report:
-        """The final report of a search."""
-        *_, last = self.go(**args)
+    def best(
+        self, *moves: str, with_chance: bool = False, seed: int | None = None, **args: Unpack[LimitArgs]
+    ) -> Report:
+        """The final report of a search, after moves if any are given: all in one round trip."""
+        *_, last = self.go(*moves, with_chance=with_chance, seed=seed, **args)
         return last
 
     def stop(self) -> None:
@@ -312,8 +321,7 @@ class Game:
         self._send(stop=engine_pb2.StopCommand())
 
     def _change(self, **command: Any) -> State:
-        self.state = self._reply(self._send(**command)).state
-        return self.state
+        return self._reply(self._send(**command)).state
 
     def _send(self, **command: Any) -> int:
         with self._sending:
@@ -324,9 +332,10 @@ class Game:
     def _reports(self, number: int) -> Iterator[Report]:
         while True:
             response = self._reply(number)
-            yield response.report
-            if is_final(response):
-                return
+            if response.HasField("report"):  # before the first one comes the state after the moves, if there are any
+                yield response.report
+                if response.report.final:
+                    return
 
     def _reply(self, number: int) -> engine_pb2.PlayResponse:
         """The next reply to a command; replies to earlier commands are skipped."""
@@ -334,6 +343,8 @@ class Game:
         try:
             for response in self._replies:
                 self._last_read_id = response.id
+                if response.HasField("state"):
+                    self.state = response.state
                 if response.id == number:
                     return check_reply(response, self._settings.target)
         except grpc.RpcError as error:

@@ -43,6 +43,7 @@ class ClientSettings:
     timeout: float = ANSWER_SECONDS
     retry_seconds: float = RETRY_SECONDS
     metadata: tuple[tuple[str, str], ...] = ()  # sent with every call
+    history: bool = True  # False: states start from the board as it is now
 
     def position(self, position: str | Position, moves: Sequence[str]) -> Position:
         """A position message, from text or from a message and further moves."""
@@ -77,20 +78,29 @@ class ClientSettings:
 
     def new_game(self, start: str, seed: int | None, timeout: float | None) -> RpcCall:
         """A NewGame call."""
-        request = rules_pb2.NewGameRequest(game=self.game, variant=self.variant, start=start, seed=seed)
+        request = rules_pb2.NewGameRequest(
+            game=self.game, variant=self.variant, start=start, seed=seed, without_history=not self.history
+        )
         return RpcCall("NewGame", request, self.seconds(timeout))
 
     def inspect(self, position: Position, timeout: float | None) -> RpcCall:
         """An Inspect call."""
-        return RpcCall("Inspect", rules_pb2.InspectRequest(position=position), self.seconds(timeout))
+        request = rules_pb2.InspectRequest(position=position, without_history=not self.history)
+        return RpcCall("Inspect", request, self.seconds(timeout))
 
     def apply(
         self, position: Position, moves: Sequence[str], with_chance: bool, seed: int | None, timeout: float | None
     ) -> RpcCall:
         """An Apply call."""
         check_moves(moves)
-        request = rules_pb2.ApplyRequest(position=position, moves=moves, with_chance=with_chance, seed=seed)
+        request = rules_pb2.ApplyRequest(
+            position=position, moves=moves, with_chance=with_chance, seed=seed, without_history=not self.history
+        )
         return RpcCall("Apply", request, self.seconds(timeout))
+
+    def new_game_command(self, position: Position, options: Mapping[str, str]) -> engine_pb2.NewGameCommand:
+        """The first command of a game."""
+        return engine_pb2.NewGameCommand(position=position, options=options, without_history=not self.history)
 
     def batch(self, lines: bytes, *, as_text: bool, with_moves: bool) -> engine_pb2.EvaluateRequest:
         """One message of an Evaluate stream."""
@@ -192,15 +202,21 @@ def check_not_superseded(command_id: int, last_read_id: int) -> None:
         raise PlydError("a later command superseded this search")
 
 
-def is_final(response: engine_pb2.PlayResponse) -> bool:
-    """Whether a reply is the last one to its command."""
-    return response.WhichOneof("reply") != "report" or response.report.final
+def moves_command(
+    moves: Sequence[str], with_chance: bool, seed: int | None, go: engine_pb2.GoCommand | None = None
+) -> engine_pb2.MovesCommand:
+    """The command to play moves and, if asked to, to let chance answer them and to search."""
+    check_moves(moves)
+    return engine_pb2.MovesCommand(moves=moves, with_chance=with_chance, seed=seed, go=go)
 
 
-def go_command(args: LimitArgs, ponder: bool) -> engine_pb2.GoCommand:
-    """The command to search."""
+def go_command(
+    args: LimitArgs, ponder: bool, moves: Sequence[str] = (), with_chance: bool = False, seed: int | None = None
+) -> dict[str, Any]:
+    """The command to search, after moves if there are any, as a field of PlayRequest."""
     limits = limits_of(args, LimitArgs.__optional_keys__)
-    return engine_pb2.GoCommand(limits=limits, max_lines=args.get("lines"), ponder=ponder)
+    go = engine_pb2.GoCommand(limits=limits, max_lines=args.get("lines"), ponder=ponder)
+    return {"moves": moves_command(moves, with_chance, seed, go)} if moves or with_chance else {"go": go}
 
 
 def join_lines(positions: Iterable[str]) -> bytes:

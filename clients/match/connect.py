@@ -44,8 +44,10 @@ def connect_sides(
     with contextlib.ExitStack() as stack:
         private = "" if all(side.at for side in sides) else stack.enter_context(EmbeddedDaemon(game)).target
 
-        def client(target: str, retry_seconds: float) -> EngineClient:
-            return stack.enter_context(EngineClient(target, game, variant, retry_seconds=retry_seconds))
+        def client(target: str, retry_seconds: float, *, history: bool = True) -> EngineClient:
+            return stack.enter_context(
+                EngineClient(target, game, variant, retry_seconds=retry_seconds, history=history)
+            )
 
         targets = [side.at or private for side in sides]
         rules = private or targets[1]
@@ -53,7 +55,8 @@ def connect_sides(
             check_two_players(client(rules, FIRST_SECONDS), start)
         slots = [check_side(client(at, FIRST_SECONDS), side) for at, side in zip(targets, sides, strict=True)]
         first, second = (
-            ConnectedSide(side, client(at, AGAIN_SECONDS)) for at, side in zip(targets, sides, strict=True)
+            ConnectedSide(side, client(at, AGAIN_SECONDS, history=False))
+            for at, side in zip(targets, sides, strict=True)
         )
         yield ConnectedSides(first, second, client(rules, AGAIN_SECONDS), min(slots))
 

@@ -122,7 +122,7 @@ def run(game: str, start: str, options: dict[str, Any], variant: str = "") -> No
             target = connect if connect is not None else stack.enter_context(EmbeddedDaemon(game)).target
             with EngineClient(target, game, retry_seconds=FIRST_SECONDS) as client:
                 client.describe()  # fails if no daemon answers
-            client = stack.enter_context(EngineClient(target, game, variant))
+            client = stack.enter_context(EngineClient(target, game, variant, history=False))
             stack.enter_context(contextlib.closing(TerminalGame(client, settings))).run()
     except PlydError as error:
         raise click.ClickException(str(error)) from None

@@ -3,9 +3,9 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import click
 
@@ -41,6 +41,14 @@ class TerminalSettings:
     options: dict[str, str]
 
 
+class PlayedMove(NamedTuple):
+    """A move of the game: the side that made it, its text, and its cell if it has one."""
+
+    mover: int
+    move: str
+    cell: int | None
+
+
 class TerminalGame:
     """Games of a person against the engine, or of the engine against itself, one after another."""
 
@@ -48,7 +56,7 @@ class TerminalGame:
         self._client = client
         self._settings = settings
         self._labels = Labels()
-        self._played: list[tuple[int, int | None]] = []  # the side that moved, and its cell
+        self._played: list[PlayedMove] = []  # the history is kept here: the daemon need not repeat it
         self._game = self._open()
         mover = self._game.state.to_move or position_pb2.SIDE_PLAYER_ONE
         self._person = 0 if settings.watch else other(mover) if settings.engine_first else mover
@@ -99,7 +107,7 @@ class TerminalGame:
             self._game.go(ponder=True)  # until the next command; its reports are not read
 
     def _undo(self) -> None:
-        movers = [mover for mover, _ in self._played]
+        movers = [played.mover for played in self._played]
         if self._person not in movers:
             complain("nothing to take back; you have not moved yet")
             return
@@ -136,7 +144,7 @@ class TerminalGame:
         """Print the board, and the result if the game is over."""
         state = self._game.state
         self._labels.learn(state)
-        say(draw(state, self._labels, self._played[-1][1] if self._played else None))
+        say(draw(state, self._labels, self._played[-1].cell if self._played else None))
         if not state.to_move:
             winner = WINNERS.get(state.outcome)
             who = "" if self._settings.watch or not winner else "you, " if winner == self._person else "engine, "
@@ -145,14 +153,14 @@ class TerminalGame:
     def _prompt(self) -> str:
         return f"you, {STONES[self._person]}: " if self._game.state.to_move else "undo, new or quit: "
 
-    def _open(self) -> Game:
-        return self._client.play(self._settings.start, **self._settings.options)
+    def _open(self, moves: Sequence[str] = ()) -> Game:
+        return self._client.play(self._settings.start, moves, **self._settings.options)
 
     def _play(self, move: str) -> None:
         before = self._game.state
         cells = {legal.move: legal.cell for legal in before.legal_moves if legal.HasField("cell")}
         self._ask(lambda game: game.moves(move))
-        self._played.append((before.to_move, cells.get(move)))
+        self._played.append(PlayedMove(before.to_move, move, cells.get(move)))
 
     def _think(self) -> Report:
         return self._ask(lambda game: game.best(**self._settings.thinking))
@@ -163,7 +171,7 @@ class TerminalGame:
             return call(self._game)
         except Unavailable as error:
             complain(f"{error}; asking again")
-            self._game = self._client.play(self._game.state.position, **self._settings.options)
+            self._game = self._open([played.move for played in self._played])
             return call(self._game)
 
 

@@ -14,6 +14,7 @@ class StressGroup(LazyGroup):
 
     places: ClassVar[Mapping[str, str]] = {
         "rate": "plyd.clients.stress.rate:rate",
+        "game": "plyd.clients.stress.game:game",
         "soak": "plyd.clients.stress.soak:soak",
         "overload": "plyd.clients.stress.overload:overload",
         "lateness": "plyd.clients.stress.lateness:lateness",
@@ -33,6 +34,7 @@ def stress(context: click.Context) -> None:
 
     \b
     plyd stress rate
+    plyd stress game
     plyd stress soak --minutes 60
     plyd stress overload --factor 4
     plyd stress lateness

@@ -1,6 +1,7 @@
 """A minimal gRPC server in Python that echoes bytes. The rate of a daemon is compared with its rate."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc.aio
@@ -24,10 +25,19 @@ async def echo(request: bytes, context: Any) -> bytes:  # noqa: ARG001
     return request
 
 
+async def echo_stream(requests: Any, context: Any) -> AsyncIterator[bytes]:  # noqa: ARG001
+    """Each request of a stream, as it arrives."""
+    async for request in requests:
+        yield request
+
+
 async def serve() -> None:
     """Serve on a free port until the process is terminated; prints the address."""
     server = grpc.aio.server(options=OPTIONS)
-    handlers: dict[str, Any] = {"Echo": grpc.unary_unary_rpc_method_handler(echo)}
+    handlers: dict[str, Any] = {
+        "Echo": grpc.unary_unary_rpc_method_handler(echo),
+        "EchoStream": grpc.stream_stream_rpc_method_handler(echo_stream),
+    }
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("echo", handlers)])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -25,7 +25,6 @@ from plyd.clients.web.search_stream import PageQuery
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_TEXT_LENGTH = 4096  # of a start, a variant and the like
-MAX_MOVES = 4096
 MAX_SECONDS = 300.0
 MAX_NODES = 1 << 40
 MAX_LINES = 64
@@ -140,9 +139,10 @@ def _text(name: str, value: Any, longest: int) -> str:
     return value
 
 
-def _moves(value: Any, most: int = MAX_MOVES) -> list[str]:
-    if not isinstance(value, list) or len(value) > most:
-        raise InvalidRequest(f"moves is {value!r:.60}; allowed is a list of at most {most} moves")
+def _moves(value: Any) -> list[str]:
+    """A list of moves. Its length is bounded by the bytes of a message, and of what a daemon takes."""
+    if not isinstance(value, list) or len(value) > MAX_RECORDED_MOVES:
+        raise InvalidRequest(f"moves is {value!r:.60}; allowed is a list of at most {MAX_RECORDED_MOVES} moves")
     return [_text("a move", move, 64) for move in value]
 
 
@@ -157,7 +157,7 @@ def parse_export(data: bytes) -> tuple[GameRecord, str]:
     names = ("game", "variant", "start", "result")
     texts = {name: _text(name, record.get(name, ""), MAX_TEXT_LENGTH) for name in names}
     players = (_text("a player", one, 64), _text("a player", two, 64))
-    moves = tuple(_moves(record.get("moves"), MAX_RECORDED_MOVES))
+    moves = tuple(_moves(record.get("moves")))
     return GameRecord(**texts, moves=moves, players=players), _text("format", form, 16)
 
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from plyd.engines.core.errors import NotSupported
 from plyd.engines.core.look import BoardLook, SideLook, StartForm
 from plyd.engines.core.options import MEMORY, Option, OptionValue
 from plyd.engines.core.rules import Rules
-from plyd.engines.core.search import Searcher
+from plyd.engines.core.search import Limits, Searcher
 
 
 class Capability(Enum):
@@ -108,8 +109,11 @@ class Engine(ABC):
         """The option for a searcher's megabytes, or None if the engine has none."""
         return next((option for option in self.card.options if option.name == MEMORY), None)
 
-    def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
-        """Whether such a searcher always answers in microseconds, so that it needs no slot and no thread."""
+    def answers_at_once(self, position: Any, limits: Limits, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
+        """Whether such a search takes microseconds and no memory, so that it needs no slot and no thread.
+
+        It is then made by a searcher with 0 megabytes.
+        """
         return False
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002

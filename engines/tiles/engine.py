@@ -19,6 +19,7 @@ from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.look import TILE_LOOK, TILE_SIDES
 from plyd.engines.tiles.ntuple.network import scratch_for
 from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
+from plyd.engines.tiles.rulebook import Position
 from plyd.engines.tiles.search.searcher import DOWNGRADE, OPTIONS, TileSearcher
 
 
@@ -91,6 +92,10 @@ class TileEngine(Engine):
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A new searcher with its own table."""
         return TileSearcher(self.player(variant), options, granted_megabytes(options, megabytes))
+
+    def answers_at_once(self, position: Position, limits: Limits, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
+        """True for the player's move at depth 1: the network's values of four boards."""
+        return limits.max_depth == 1 and position.before
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:
         """Network values of many positions, searched one slide deep."""

@@ -11,7 +11,7 @@ after the first of them the environment moves again, after any other drop the pl
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import ClassVar
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
@@ -32,7 +32,7 @@ class Position:
     cells: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TileRules:
     """Rules of one tile game: `merge` is the index of a merged tile or None, `tile` the face value of an index."""
 
@@ -100,17 +100,16 @@ class TileRules:
         """Ended if there is no legal move."""
         return Outcome.ONGOING if self.legal_moves(position) else Outcome.ENDED
 
+    @lru_cache(maxsize=256)  # noqa: B019  who asks about a position asks for these several times; rules live on anyway
     def legal_moves(self, position: Position) -> Sequence[Move]:
         """Slides that change the board, or drops on empty cells with their probabilities."""
         if position.before:
             cells = position.cells
-            return [Move(slide, kind=MoveKind.SLIDE) for slide in SLIDES if self.slide(cells, slide)[0] != cells]
+            return tuple([Move(slide, kind=MoveKind.SLIDE) for slide in SLIDES if self.slide(cells, slide)[0] != cells])
         empty = [cell for cell, index in enumerate(position.cells) if index == 0]
-        return [
-            Move(f"{index}@{cell}", cell, chance / len(empty))
-            for index, chance in self.spawns.items()
-            for cell in empty
-        ]
+        return tuple(
+            [drop(index, cell, chance / len(empty)) for index, chance in self.spawns.items() for cell in empty]
+        )
 
     def play(self, position: Position, move: str) -> Step:
         """The position after a slide or a drop, and the points that a slide gained."""
@@ -132,13 +131,14 @@ class TileRules:
         """The cells after all tiles slid in a direction, and the points gained: the face value of each new tile."""
         after, points = list(cells), 0
         for line in lines(self.rows, self.columns, direction):
-            moved, gained = self.slide_line([cells[i] for i in line])
+            moved, gained = self.slide_line(tuple([cells[i] for i in line]))
             points += gained
             for i, index in zip(line, moved, strict=True):
                 after[i] = index
         return tuple(after), points
 
-    def slide_line(self, line: Sequence[int]) -> tuple[list[int], int]:
+    @lru_cache(maxsize=4096)  # noqa: B019  the same lines come again and again
+    def slide_line(self, line: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
         """A line slid to its front: neighbours merge in pairs from the front, each tile at most once."""
         moved: list[int] = []
         points, held = 0, 0  # held: the last tile, if it can still merge
@@ -150,8 +150,9 @@ class TileRules:
             else:
                 moved.append(index)
                 held = index
-        return moved + [0] * (len(line) - len(moved)), points
+        return (*moved, *(0,) * (len(line) - len(moved))), points
 
+    @lru_cache(maxsize=256)  # noqa: B019  for `picture` too
     def board(self, position: Position) -> Board:
         """The face value of each tile."""
         return Board(self.rows, self.columns, tuple(str(self.tile(i)) if i else "" for i in position.cells))
@@ -159,6 +160,12 @@ class TileRules:
     def picture(self, position: Position) -> str:
         """The board as plain text."""
         return grid(self.board(position))
+
+
+@lru_cache(maxsize=4096)
+def drop(index: int, cell: int, probability: float) -> Move:
+    """The move that drops a tile."""
+    return Move(f"{index}@{cell}", cell, probability)
 
 
 def _number(word: str) -> int:

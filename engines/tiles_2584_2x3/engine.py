@@ -1,6 +1,7 @@
 """2584 on 2x3 as an engine: its card and its searchers."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from plyd.engines.core.engine import Answers, Capability, Card, Engine
 from plyd.engines.core.intrinsics import Stop
@@ -72,7 +73,7 @@ class Fibonacci2x3(Engine):
         kind = ExactSearcher if options["method"] == "exact" else ExpectimaxSearcher
         return kind(self.solution)
 
-    def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:
+    def answers_at_once(self, position: Any, limits: Limits, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
         """True for the exact method, which only looks values up."""
         return options["method"] == "exact"
 

@@ -57,5 +57,5 @@ def _row(cells: list[int]) -> int:
 
 
 def _slide(line: list[int]) -> tuple[list[int], int]:
-    moved, points = RULES.slide_line(line)
-    return (line, 0) if max(moved) >= BASE else (moved, points)
+    moved, points = RULES.slide_line(tuple(line))
+    return (line, 0) if max(moved) >= BASE else (list(moved), points)

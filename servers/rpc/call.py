@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Self
 
 import grpc.aio
 
@@ -167,17 +167,42 @@ def _retrieve(done: asyncio.Future[Any]) -> None:
         done.exception()
 
 
-async def next_request(call: CallContext, context: RpcContext, runtime: Runtime) -> Any:
-    """The next message of a stream, None at its end; raises ShuttingDown if the daemon stops meanwhile."""
-    await call.client.pace()
-    reading = asyncio.ensure_future(context.read())
-    draining = asyncio.ensure_future(runtime.draining.wait())
-    try:
-        await asyncio.wait({reading, draining}, return_when=asyncio.FIRST_COMPLETED)
-        if not reading.done():
+class RequestReader:
+    """Reads the messages of a stream in the caller's own task, until the daemon shuts down; use it in a `with`.
+
+    A task for each message that waits for both would make a round trip a tenth longer.
+    """
+
+    def __init__(self, call: CallContext, context: RpcContext, runtime: Runtime) -> None:
+        self._call, self._context = call, context
+        self._reading: asyncio.Task[Any] | None = None
+        self._is_interrupted = False
+        self._draining = asyncio.ensure_future(runtime.draining.wait())
+        self._draining.add_done_callback(lambda _: self._interrupt())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._draining.cancel()
+
+    async def next(self) -> Any:
+        """The next message, None at the end of the stream; raises ShuttingDown if the daemon stops meanwhile."""
+        await self._call.client.pace()
+        if self._draining.done():
             raise ShuttingDown("the daemon is shutting down")
-        request = reading.result()
+        reading = self._reading = asyncio.current_task()
+        try:
+            request = await self._context.read()
+        except asyncio.CancelledError:
+            if self._is_interrupted and reading and reading.uncancel() == 0:
+                raise ShuttingDown("the daemon is shutting down") from None
+            raise
+        finally:
+            self._reading = None
         return None if request is grpc.aio.EOF else check_message(request)
-    finally:
-        reading.cancel()
-        draining.cancel()
+
+    def _interrupt(self) -> None:
+        if self._reading:
+            self._is_interrupted = True
+            self._reading.cancel()

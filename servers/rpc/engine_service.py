@@ -8,7 +8,7 @@ from typing import Any
 from plyd.engines import __version__
 from plyd.engines.core.errors import ShuttingDown
 from plyd.engines.core.search import Limits
-from plyd.servers.rpc.call import next_request, rpc_method, send
+from plyd.servers.rpc.call import RequestReader, rpc_method, send
 from plyd.servers.rpc.context import current_call
 from plyd.servers.rpc.decoding import check_message, lenient
 from plyd.servers.rpc.evaluate_stream import EvaluateStream
@@ -99,10 +99,10 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         await self.runtime.until_ready()
         call = current_call()
         stream = PlayStream(self.runtime, call, functools.partial(send, context), context.time_remaining)
-        with self.runtime.session(), call.client.session():
+        with self.runtime.session(), call.client.session(), RequestReader(call, context, self.runtime) as reader:
             commands = 0
             try:
-                while (request := await next_request(call, context, self.runtime)) is not None:
+                while (request := await reader.next()) is not None:
                     commands += 1
                     call.note(commands=commands)
                     await stream.handle(request)

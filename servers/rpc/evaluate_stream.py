@@ -8,7 +8,7 @@ import grpc.aio
 
 from plyd.engines.core.errors import BadBatch
 from plyd.engines.core.intrinsics import Stop
-from plyd.servers.rpc.call import next_request, send
+from plyd.servers.rpc.call import RequestReader, send
 from plyd.servers.rpc.context import CallContext
 from plyd.servers.rpc.messages import answers_message
 from plyd.servers.runtime import Runtime
@@ -30,20 +30,21 @@ class EvaluateStream:
 
     async def answer(self) -> None:
         """Answer every batch until the stream ends or a batch cannot be answered."""
-        reading = asyncio.ensure_future(self._read())
-        try:
-            while (answer := await self._answers.get()) is not None:
-                await send(self._context, await answer)
-        finally:
-            reading.cancel()
-            for answer in self._running:
-                answer.cancel()
+        with RequestReader(self._call, self._context, self._runtime) as reader:
+            reading = asyncio.ensure_future(self._read(reader))
+            try:
+                while (answer := await self._answers.get()) is not None:
+                    await send(self._context, await answer)
+            finally:
+                reading.cancel()
+                for answer in self._running:
+                    answer.cancel()
 
-    async def _read(self) -> None:
+    async def _read(self, reader: RequestReader) -> None:
         """Start evaluating each batch as it arrives; queue the answers, and None or the error that ended the stream."""
         batches = size = 0
         try:
-            while (request := await next_request(self._call, self._context, self._runtime)) is not None:
+            while (request := await reader.next()) is not None:
                 batches, size = batches + 1, size + len(request.lines)
                 self._call.note(batches=batches, bytes=size)
                 evaluation = self._runtime.evaluations.run(self._job(request), Stop(), client=self._call.party)

@@ -1,5 +1,6 @@
 """Messages of the schema, made from the engines' plain values."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from plyd.engines.core.engine import Answers, Capability, Engine, Model
@@ -97,16 +98,21 @@ def _write_line(message: search_pb2.Line, line: Line) -> None:
         message.prior = line.prior
 
 
-def state_message(record: GameRecord) -> position_pb2.State:
-    """Everything that the rules say about a game's current position."""
+def state_message(record: GameRecord, chance_moves: Sequence[str] = ()) -> position_pb2.State:
+    """Everything that the rules say about a game's current position, and the moves that chance has just made."""
     rules, position = record.rules, record.position
     to_move = rules.to_move(position)
     board = rules.board(position)
+    text = rules.text(position)
+    names = {"game": record.engine.card.game, "variant": record.variant}
+    if record.has_history:
+        start, moves, points, plies = record.start, record.moves, record.start_points, record.start_plies
+        chance_moves = ()  # they are in the history
+    else:
+        start, moves, points, plies = text, [], record.points, record.plies
     return position_pb2.State(
-        position=position_pb2.Position(
-            game=record.engine.card.game, variant=record.variant, start=record.start, moves=record.moves
-        ),
-        text=rules.text(position),
+        position=position_pb2.Position(**names, start=start, moves=moves, points=points, plies=plies),
+        text=text,
         to_move=SIDES[to_move] if to_move else position_pb2.SIDE_UNSPECIFIED,
         outcome=OUTCOMES[rules.outcome(position)],
         legal_moves=map(move_message, rules.legal_moves(position)),
@@ -115,6 +121,8 @@ def state_message(record: GameRecord) -> position_pb2.State:
             rows=board.rows, columns=board.columns, cells=board.cells, winning_cells=board.winning_cells
         ),
         picture=rules.picture(position),
+        plies=record.plies,
+        chance_moves=chance_moves,
         last_cells=record.last_cells,
     )
 

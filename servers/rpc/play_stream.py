@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from plyd.engines.core.errors import BadCommand, EngineError, Overloaded
@@ -14,7 +14,7 @@ from plyd.servers.rpc.limits import read_limits
 from plyd.servers.rpc.messages import report_message, state_message
 from plyd.servers.rpc.status import status_code, status_message
 from plyd.servers.runtime import Runtime
-from plyd.servers.search.game_record import FEW_MOVES, GameRecord
+from plyd.servers.search.game_record import FEW_MOVES, KEPT_PLIES, GameRecord, with_field
 from plyd.servers.search.job import Priority
 from plyd.servers.search.session import Session
 from plyd.v1 import engine_pb2, position_pb2
@@ -48,14 +48,28 @@ class PlayStream:
         await self.stop_search()
         try:
             if request.WhichOneof("command") == "go":
-                self._go(request)
-            elif self._is_quick(request):
-                await self._send(engine_pb2.PlayResponse(id=request.id, state=self._change(request)))
+                await self._go(request.id, self._open_session("go"), request.go, read_limits(request.go))
+                return
+            search = self._search_after(request.moves)
+            if self._is_quick(request):
+                state = self._change(request)
             else:
                 state = await self._runtime.rules.run(self._call.party, functools.partial(self._change, request))
-                await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
+            await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
+            if search:
+                await self._go(request.id, *search)
         except EngineError as error:
             await self._refuse(request.id, error)
+
+    def _search_after(self, moves: engine_pb2.MovesCommand) -> tuple[Session, engine_pb2.GoCommand, Limits] | None:
+        """The search that a command to play moves brings with it; it is checked before any of them is played."""
+        if not moves.HasField("go"):
+            return None
+        session = self._open_session("moves")
+        try:
+            return session, moves.go, read_limits(moves.go)
+        except EngineError as error:
+            raise with_field(f"go.{error.field}", error) from None
 
     async def stop_search(self) -> None:
         """Stop the search, if one runs, and wait until its final report is sent."""
@@ -85,10 +99,12 @@ class PlayStream:
 
     def _is_quick(self, request: engine_pb2.PlayRequest) -> bool:
         """Whether a command is not worth a thread; a new game may be long, and frees the memory of the one before."""
-        return self._session is not None and (
-            self._session.record.rules.is_quick
+        record = self._session.record if self._session else None
+        return record is not None and (
+            record.rules.is_quick
             and request.WhichOneof("command") != "new_game"
             and len(request.moves.moves) <= FEW_MOVES
+            and len(record.moves) <= KEPT_PLIES  # a long history takes milliseconds to be replayed, or to be sent
         )
 
     def _change(self, request: engine_pb2.PlayRequest) -> position_pb2.State:
@@ -99,16 +115,20 @@ class PlayStream:
         if command == "new_game":
             self._new_game(request.new_game)
         record = self._open_session(command).record
-        if command == "moves":
-            if not request.moves.moves:
-                raise BadCommand("moves is empty; at least one move is needed")
-            record.play(request.moves.moves)
+        chance_moves = self._play(record, request.moves) if command == "moves" else ()
         if command == "take_back":
             record.take_back(request.take_back.plies if request.take_back.HasField("plies") else 1)
-        return state_message(record)
+        return state_message(record, chance_moves)
+
+    def _play(self, record: GameRecord, command: engine_pb2.MovesCommand) -> Sequence[str]:
+        """Play moves, and let chance answer them if asked to; the moves that chance made."""
+        if not command.moves and not command.with_chance:
+            raise BadCommand("moves is empty; at least one move is needed")
+        record.play(command.moves)
+        return record.play_chance(command.seed if command.HasField("seed") else None) if command.with_chance else ()
 
     def _new_game(self, command: engine_pb2.NewGameCommand) -> None:
-        record = GameRecord.read(self._runtime.engines, command.position)
+        record = GameRecord.read(self._runtime.engines, command.position, has_history=not command.without_history)
         session = Session(record, command.options, self._runtime, self._call.client, self._call.party)
         self._end_session()
         self._session = session
@@ -120,16 +140,19 @@ class PlayStream:
             raise BadCommand(f"{command} before new_game; the first command of a game is new_game")
         return self._session
 
-    def _go(self, request: engine_pb2.PlayRequest) -> None:
-        session, go = self._open_session("go"), request.go
-        limits = read_limits(go)
+    async def _go(self, request_id: int, session: Session, go: engine_pb2.GoCommand, limits: Limits) -> None:
+        """Search: now if that takes no time, else in a task, while further commands are read."""
         priority = Priority.PONDER if go.ponder else Priority.NORMAL
         self._stop = Stop()
         self._has_limits = limits != Limits(max_lines=limits.max_lines)
-        self._search = asyncio.ensure_future(self._run_search(session, request.id, limits, priority))
+        search = self._run_search(session, request_id, limits, priority)
+        if session.answers_at_once(limits):
+            await search
+        else:
+            self._search = asyncio.ensure_future(search)
 
     async def _run_search(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
-        """Search and send the reports, or the error that ended the search. Runs as a task of its own."""
+        """Search and send the reports, or the error that ended the search."""
         try:
             search = session.reports(limits, self._time_remaining(), self._stop, priority)
             async with aclosing(search) as reports:

@@ -27,10 +27,11 @@ class RulesService(rules_pb2_grpc.RulesServiceServicer):
         return await self._run(request, 0, functools.partial(self._new_game, request))
 
     def _new_game(self, request: rules_pb2.NewGameRequest) -> rules_pb2.NewGameResponse:
-        record = GameRecord(find_engine(self.runtime.engines, request.game), request.variant, request.start)
+        engine, has_history = find_engine(self.runtime.engines, request.game), not request.without_history
+        record = GameRecord(engine, request.variant, request.start, has_history=has_history)
         current_call().note(game=record.engine.card.game)
-        record.play_chance(request.seed if request.HasField("seed") else None)
-        return rules_pb2.NewGameResponse(state=state_message(record))
+        chance_moves = record.play_chance(request.seed if request.HasField("seed") else None)
+        return rules_pb2.NewGameResponse(state=state_message(record, chance_moves))
 
     @rpc_method
     async def Inspect(self, request: rules_pb2.InspectRequest, context: Any) -> rules_pb2.InspectResponse:  # noqa: ARG002
@@ -39,7 +40,7 @@ class RulesService(rules_pb2_grpc.RulesServiceServicer):
         return await self._run(position, len(position.moves), functools.partial(self._inspect, request))
 
     def _inspect(self, request: rules_pb2.InspectRequest) -> rules_pb2.InspectResponse:
-        record = GameRecord.read(self.runtime.engines, request.position)
+        record = GameRecord.read(self.runtime.engines, request.position, has_history=not request.without_history)
         current_call().note(game=record.engine.card.game)
         return rules_pb2.InspectResponse(state=state_message(record))
 
@@ -50,12 +51,12 @@ class RulesService(rules_pb2_grpc.RulesServiceServicer):
         return await self._run(request.position, moves, functools.partial(self._apply, request))
 
     def _apply(self, request: rules_pb2.ApplyRequest) -> rules_pb2.ApplyResponse:
-        record = GameRecord.read(self.runtime.engines, request.position)
+        record = GameRecord.read(self.runtime.engines, request.position, has_history=not request.without_history)
         current_call().note(game=record.engine.card.game)
         record.play(request.moves)
         seed = request.seed if request.HasField("seed") else None
         chance_moves = record.play_chance(seed) if request.with_chance else []
-        return rules_pb2.ApplyResponse(state=state_message(record), chance_moves=chance_moves)
+        return rules_pb2.ApplyResponse(state=state_message(record, chance_moves), chance_moves=chance_moves)
 
     async def _run(self, game: Any, moves: int, work: Callable[[], T]) -> T:
         """What the work returns: done at once if that is a matter of milliseconds, else in a thread.

@@ -59,18 +59,22 @@ class Session:
         self._party = party
         self._memory = MemoryGrant(runtime.memory, client.memory)  # made use of in a slot: who waits holds no memory
         self._asks_for_memory = MEMORY in options
-        self._answers_at_once = record.engine.answers_at_once(self._options)
+        self._instant: Searcher | None = None  # answers what needs no slot
 
     def close(self) -> None:
         """End the session and give its memory back."""
         trash = [self._memory.release()]
         with contextlib.suppress(RuntimeError):  # no event loop runs here, so this is a thread already
-            if not self._answers_at_once:
+            if trash[0] is not None:
                 asyncio.get_running_loop().run_in_executor(None, trash.clear)  # unmapping a tree takes milliseconds
+
+    def answers_at_once(self, limits: Limits) -> bool:
+        """Whether a search of the current position takes microseconds, so that it has a single report."""
+        return self.record.engine.answers_at_once(self.record.position, limits, self._options)
 
     async def final(self, limits: Limits, deadline_seconds: float | None) -> TimedReport:
         """The search's final report."""
-        if self._answers_at_once:
+        if self.answers_at_once(limits):
             return self._answer_at_once(limits)
         question = question_of(self.record, self._options, limits)
         if known := self._recall(question):
@@ -90,7 +94,7 @@ class Session:
         priority: Priority = Priority.NORMAL,
     ) -> AsyncGenerator[TimedReport, None]:
         """The search's reports as they arrive. A slow reader may miss some, but never the final one."""
-        if self._answers_at_once:
+        if self.answers_at_once(limits):
             yield self._answer_at_once(limits)
             return
         question = question_of(self.record, self._options, limits)
@@ -136,9 +140,10 @@ class Session:
             self._runtime.known_reports.put(question, report)
 
     def _answer_at_once(self, limits: Limits) -> TimedReport:
-        """The only report of a searcher that needs no time."""
-        watch = self._runtime.observer.search(self.record.engine.card.game, None)
-        searcher, _ = self._ready_searcher()
+        """The only report of a search that needs no time."""
+        engine = self.record.engine
+        watch = self._runtime.observer.search(engine.card.game, None)
+        searcher = self._instant = self._instant or engine.searcher(self.record.variant, self._options, 0)
         [report] = watch(searcher.search(self.record.position, limits, NEVER_STOPPED), 0.0)
         return TimedReport(report, 0.0)
 

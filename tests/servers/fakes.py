@@ -32,6 +32,7 @@ from plyd.engines.core.search import (
     WinProbability,
 )
 from plyd.engines.core.time_control import Budget
+from plyd.engines.tiles.rulebook import TileRules
 
 SECRET = "/home/secret/weights.bin"  # in the text of a fault; must never reach a caller
 SCORES = {
@@ -147,6 +148,15 @@ class FakeEngine(Engine):
     ) -> "FakeSearcher":
         self.searchers += 1
         return FakeSearcher(self.variants[variant], options, self.asked)
+
+
+class EndlessEngine(FakeEngine):
+    """A tile game of two cells that never ends, so that games may be of any length; each slide gains 2 points.
+
+    b 1 1   --left-->   a 1 0   --1@1-->   b 1 1   ...
+    """
+
+    variants = {"normal": TileRules("", 1, 2, merge=lambda *_: 1, tile=lambda _: 2, spawns={1: 1.0}, max_index=1)}  # noqa: RUF012
 
 
 class FakeSearcher:

@@ -45,11 +45,18 @@ export class Game {
     return this.marks[this.ply].points;
   }
 
-  // A position for the bridge: start and moves in a game for two, the board itself in a game with chance.
+  // The ply from which a position is given: a ply that was loaded, in a game for two every CHUNK plies.
+  base(ply) {
+    let from = this.hasChance ? ply : ply - (ply % CHUNK);
+    while (!this.marks[from]) from -= this.hasChance ? 1 : CHUNK;
+    return from;
+  }
+
+  // A position for the bridge: a board and the moves since, which are few, however long the game is.
   position(ply = this.ply) {
     const { game, variant } = this;
-    if (this.hasChance) return { game, variant, start: this.marks[ply].text, moves: [] };
-    return { game, variant, start: this.start, moves: this.moves.slice(0, ply) };
+    const from = this.base(ply);
+    return { game, variant, start: this.marks[from].text, moves: this.moves.slice(from, ply) };
   }
 
   sideAt(ply) {
@@ -86,8 +93,7 @@ export class Game {
     const { moves } = this;
     const ply = Math.max(0, Math.min(wanted, moves.length));
     if (this.states.has(ply)) return ply;
-    let from = ply;
-    while (this.hasChance && !this.marks[from]) from--;
+    let from = this.base(ply);
     do {
       const to = Math.min(ply, from + CHUNK);
       const state = await this.socket.apply(this.position(from), moves.slice(from, to));

@@ -1,5 +1,6 @@
 """The searcher of tile games: expectimax over a trained network with iterative deepening."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -81,7 +82,7 @@ class TileSearcher:
         self.adaptive = bool(options["adaptive"])
         self.reduced = bool(options["reduce_rare"]) and player.is_rare_reduced
         self.downgrade_from = player.game.downgrade_from if options.get(DOWNGRADE.name) else NEVER_DOWNGRADE
-        self._most_entries = megabytes * (1 << 20) // ENTRY_BYTES
+        self._most_entries = max(FEWEST_ENTRIES, megabytes * (1 << 20) // ENTRY_BYTES)
         self._reserved: ExpectimaxMemory | None = None
         self.memory: ExpectimaxMemory | None = None  # the part that the last search used
 
@@ -166,7 +167,7 @@ class TileRun(DepthRun):
         if position.before:
             slides = np.empty(4)
             status = expectimax.search_each_slide(model, policy, board, limit, self._memory, slides)
-            return {name: float(w) for name, w in zip(SLIDES, slides, strict=True) if not np.isnan(w)}, status
+            return {name: w for name, w in zip(SLIDES, slides.tolist(), strict=True) if not math.isnan(w)}, status
         drops = np.empty((2, 16))
         status = expectimax.search_each_drop(model, policy, board, limit, self._memory, drops)
         return {

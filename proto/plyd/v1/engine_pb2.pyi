@@ -885,6 +885,11 @@ class NewGameCommand(_message.Message):
 
     POSITION_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
+    WITHOUT_HISTORY_FIELD_NUMBER: _builtins.int
+    without_history: _builtins.bool
+    """True to have every state of this game start from the board as it is then, without moves: each command then costs the
+    same, however long the game is. Default false.
+    """
     @_builtins.property
     def position(self) -> _position_pb2.Position:
         """Position to begin from. Default: the start of the daemon's only game."""
@@ -898,10 +903,11 @@ class NewGameCommand(_message.Message):
         *,
         position: _position_pb2.Position | None = ...,
         options: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        without_history: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["position", b"position"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "position", b"position"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "position", b"position", "without_history", b"without_history"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -909,31 +915,53 @@ Global___NewGameCommand: _TypeAlias = NewGameCommand  # noqa: Y015
 
 @_typing.final
 class MovesCommand(_message.Message):
-    """Plays moves, all or none."""
+    """Plays moves, all or none; on request chance answers them, and the position reached is searched."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MOVES_FIELD_NUMBER: _builtins.int
+    WITH_CHANCE_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
+    GO_FIELD_NUMBER: _builtins.int
+    with_chance: _builtins.bool
+    """True to let chance move afterwards, until a player is to move or the game is over. Default false."""
+    seed: _builtins.int
+    """Seed for chance: the same seed, position and moves give the same result. Default: a new one each time."""
     @_builtins.property
     def moves(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Moves in the game's notation, oldest first. At least one."""
+        """Moves in the game's notation, oldest first. At least one, unless with_chance is set. At most 128 KiB in all, as in
+        Position.moves.
+        """
+
+    @_builtins.property
+    def go(self) -> Global___GoCommand:
+        """Search the position reached. The replies are the state, and then those to go, of which the last is final. Default:
+        no search.
+        """
 
     def __init__(
         self,
         *,
         moves: _abc.Iterable[_builtins.str] | None = ...,
+        with_chance: _builtins.bool = ...,
+        seed: _builtins.int | None = ...,
+        go: Global___GoCommand | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "go", b"go", "seed", b"seed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["moves", b"moves"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "go", b"go", "moves", b"moves", "seed", b"seed", "with_chance", b"with_chance"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
 
 Global___MovesCommand: _TypeAlias = MovesCommand  # noqa: Y015
 
 @_typing.final
 class TakeBackCommand(_message.Message):
-    """Takes moves back, all or none."""
+    """Takes moves back, all or none. Reaches back to the start of a game with history; without_history, 1,024 plies back from
+    the farthest ply that the game has reached; never beyond the position of new_game.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -957,7 +985,7 @@ Global___TakeBackCommand: _TypeAlias = TakeBackCommand  # noqa: Y015
 
 @_typing.final
 class GoCommand(_message.Message):
-    """Searches the position reached. Plays nothing: send the move with MovesCommand."""
+    """Searches the position reached. Plays nothing: send the move with MovesCommand, which can bring the next go with it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1022,7 +1050,7 @@ class PlayResponse(_message.Message):
     """The id of the command that this answers."""
     @_builtins.property
     def state(self) -> _position_pb2.State:
-        """The game as it stands: the reply to every command but go."""
+        """The game as it stands: the reply to every command but go. Before the reports, if the command was moves with go."""
 
     @_builtins.property
     def report(self) -> _search_pb2.Report:

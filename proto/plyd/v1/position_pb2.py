@@ -24,25 +24,25 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16plyd/v1/position.proto\x12\x07plyd.v1\"G\n\x08Position\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x03(\t\"L\n\x05\x42oard\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x03 \x03(\t\x12\x15\n\rwinning_cells\x18\x04 \x03(\r\"\x8f\x01\n\tLegalMove\x12\x0c\n\x04move\x18\x01 \x01(\t\x12\x11\n\x04\x63\x65ll\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bprobability\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\r\n\x05\x63\x65lls\x18\x04 \x03(\r\x12\x1f\n\x04kind\x18\x05 \x01(\x0e\x32\x11.plyd.v1.MoveKindB\x07\n\x05_cellB\x0e\n\x0c_probability\"\xfa\x01\n\x05State\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x1e\n\x07to_move\x18\x03 \x01(\x0e\x32\r.plyd.v1.Side\x12!\n\x07outcome\x18\x04 \x01(\x0e\x32\x10.plyd.v1.Outcome\x12\'\n\x0blegal_moves\x18\x05 \x03(\x0b\x32\x12.plyd.v1.LegalMove\x12\x0e\n\x06points\x18\x06 \x01(\x01\x12\x1d\n\x05\x62oard\x18\x07 \x01(\x0b\x32\x0e.plyd.v1.Board\x12\x0f\n\x07picture\x18\x08 \x01(\t\x12\x12\n\nlast_cells\x18\r \x03(\r*\\\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSIDE_PLAYER_ONE\x10\x01\x12\x13\n\x0fSIDE_PLAYER_TWO\x10\x02\x12\x14\n\x10SIDE_ENVIRONMENT\x10\x03*\x96\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_ONGOING\x10\x01\x12\x11\n\rOUTCOME_ENDED\x10\x02\x12\x1b\n\x17OUTCOME_PLAYER_ONE_WINS\x10\x03\x12\x1b\n\x17OUTCOME_PLAYER_TWO_WINS\x10\x04\x12\x10\n\x0cOUTCOME_DRAW\x10\x05*\x8f\x01\n\x08MoveKind\x12\x19\n\x15MOVE_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eMOVE_KIND_CELL\x10\x01\x12\x15\n\x11MOVE_KIND_FROM_TO\x10\x02\x12\x13\n\x0fMOVE_KIND_SLIDE\x10\x03\x12\x12\n\x0eMOVE_KIND_PASS\x10\x04\x12\x14\n\x10MOVE_KIND_BUTTON\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16plyd/v1/position.proto\x12\x07plyd.v1\"f\n\x08Position\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\t\x12\r\n\x05moves\x18\x04 \x03(\t\x12\x0e\n\x06points\x18\x05 \x01(\x01\x12\r\n\x05plies\x18\x06 \x01(\r\"L\n\x05\x42oard\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x03 \x03(\t\x12\x15\n\rwinning_cells\x18\x04 \x03(\r\"\x8f\x01\n\tLegalMove\x12\x0c\n\x04move\x18\x01 \x01(\t\x12\x11\n\x04\x63\x65ll\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bprobability\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\r\n\x05\x63\x65lls\x18\x04 \x03(\r\x12\x1f\n\x04kind\x18\x05 \x01(\x0e\x32\x11.plyd.v1.MoveKindB\x07\n\x05_cellB\x0e\n\x0c_probability\"\x9f\x02\n\x05State\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x1e\n\x07to_move\x18\x03 \x01(\x0e\x32\r.plyd.v1.Side\x12!\n\x07outcome\x18\x04 \x01(\x0e\x32\x10.plyd.v1.Outcome\x12\'\n\x0blegal_moves\x18\x05 \x03(\x0b\x32\x12.plyd.v1.LegalMove\x12\x0e\n\x06points\x18\x06 \x01(\x01\x12\x1d\n\x05\x62oard\x18\x07 \x01(\x0b\x32\x0e.plyd.v1.Board\x12\x0f\n\x07picture\x18\x08 \x01(\t\x12\r\n\x05plies\x18\t \x01(\r\x12\x14\n\x0c\x63hance_moves\x18\n \x03(\t\x12\x12\n\nlast_cells\x18\r \x03(\r*\\\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSIDE_PLAYER_ONE\x10\x01\x12\x13\n\x0fSIDE_PLAYER_TWO\x10\x02\x12\x14\n\x10SIDE_ENVIRONMENT\x10\x03*\x96\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_ONGOING\x10\x01\x12\x11\n\rOUTCOME_ENDED\x10\x02\x12\x1b\n\x17OUTCOME_PLAYER_ONE_WINS\x10\x03\x12\x1b\n\x17OUTCOME_PLAYER_TWO_WINS\x10\x04\x12\x10\n\x0cOUTCOME_DRAW\x10\x05*\x8f\x01\n\x08MoveKind\x12\x19\n\x15MOVE_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eMOVE_KIND_CELL\x10\x01\x12\x15\n\x11MOVE_KIND_FROM_TO\x10\x02\x12\x13\n\x0fMOVE_KIND_SLIDE\x10\x03\x12\x12\n\x0eMOVE_KIND_PASS\x10\x04\x12\x14\n\x10MOVE_KIND_BUTTON\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'plyd.v1.position_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIDE']._serialized_start=585
-  _globals['_SIDE']._serialized_end=677
-  _globals['_OUTCOME']._serialized_start=680
-  _globals['_OUTCOME']._serialized_end=830
-  _globals['_MOVEKIND']._serialized_start=833
-  _globals['_MOVEKIND']._serialized_end=976
+  _globals['_SIDE']._serialized_start=653
+  _globals['_SIDE']._serialized_end=745
+  _globals['_OUTCOME']._serialized_start=748
+  _globals['_OUTCOME']._serialized_end=898
+  _globals['_MOVEKIND']._serialized_start=901
+  _globals['_MOVEKIND']._serialized_end=1044
   _globals['_POSITION']._serialized_start=35
-  _globals['_POSITION']._serialized_end=106
-  _globals['_BOARD']._serialized_start=108
-  _globals['_BOARD']._serialized_end=184
-  _globals['_LEGALMOVE']._serialized_start=187
-  _globals['_LEGALMOVE']._serialized_end=330
-  _globals['_STATE']._serialized_start=333
-  _globals['_STATE']._serialized_end=583
+  _globals['_POSITION']._serialized_end=137
+  _globals['_BOARD']._serialized_start=139
+  _globals['_BOARD']._serialized_end=215
+  _globals['_LEGALMOVE']._serialized_start=218
+  _globals['_LEGALMOVE']._serialized_end=361
+  _globals['_STATE']._serialized_start=364
+  _globals['_STATE']._serialized_end=651
 # @@protoc_insertion_point(module_scope)

@@ -131,6 +131,8 @@ class Position(_message.Message):
     VARIANT_FIELD_NUMBER: _builtins.int
     START_FIELD_NUMBER: _builtins.int
     MOVES_FIELD_NUMBER: _builtins.int
+    POINTS_FIELD_NUMBER: _builtins.int
+    PLIES_FIELD_NUMBER: _builtins.int
     game: _builtins.str
     """Game identifier, as Describe lists it: "2584-2x3". Default: the daemon's only game; a daemon of several games
     refuses an empty name.
@@ -139,10 +141,15 @@ class Position(_message.Message):
     """Rule set within the game, as Describe lists it. Default: the first one listed."""
     start: _builtins.str
     """Start in the game's notation: "b 2 2 0 0 0 0". Default: the game's ordinary start."""
+    points: _builtins.float
+    """Points gained before the start, -1e15 to 1e15: those of a game that goes on from a board. Default 0."""
+    plies: _builtins.int
+    """Plies played before the start, at most 1,000,000,000. Default 0."""
     @_builtins.property
     def moves(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Moves played from the start, oldest first, in the game's notation: "left", "1@4". In a game with chance the
-        environment's moves stand in the list like any other. Default: none. At most 4,096.
+        environment's moves stand in the list like any other. Default: none. At most 128 KiB in all, where a move counts
+        its characters and two more: some 20,000 moves of 2048.
         """
 
     def __init__(
@@ -152,10 +159,12 @@ class Position(_message.Message):
         variant: _builtins.str = ...,
         start: _builtins.str = ...,
         moves: _abc.Iterable[_builtins.str] | None = ...,
+        points: _builtins.float = ...,
+        plies: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["game", b"game", "moves", b"moves", "start", b"start", "variant", b"variant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["game", b"game", "moves", b"moves", "plies", b"plies", "points", b"points", "start", b"start", "variant", b"variant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -264,6 +273,8 @@ class State(_message.Message):
     POINTS_FIELD_NUMBER: _builtins.int
     BOARD_FIELD_NUMBER: _builtins.int
     PICTURE_FIELD_NUMBER: _builtins.int
+    PLIES_FIELD_NUMBER: _builtins.int
+    CHANCE_MOVES_FIELD_NUMBER: _builtins.int
     LAST_CELLS_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The same position as one start text, with no moves: a short name for it. Always set."""
@@ -272,12 +283,19 @@ class State(_message.Message):
     outcome: Global___Outcome.ValueType
     """How the game stands. Always set."""
     points: _builtins.float
-    """Points the player gained by the moves in position.moves. Default 0; stays 0 in games without points."""
+    """Points the player has: position.points, and what the moves in position.moves gained. Default 0; stays 0 in games
+    without points.
+    """
     picture: _builtins.str
     """The board drawn in plain text, several lines, no final newline. Always set."""
+    plies: _builtins.int
+    """Plies played so far: position.plies, and the number of position.moves. 0 from a daemon of before this field."""
     @_builtins.property
     def position(self) -> Global___Position:
-        """The position as start and moves: send it back as it is. Always set, names filled in."""
+        """The position: send it back as it is. Always set, names filled in. As start and moves, unless the request said
+        without_history: then the start is the board as it is now, the same as text, there are no moves, and points and
+        plies count what came before.
+        """
 
     @_builtins.property
     def legal_moves(self) -> _containers.RepeatedCompositeFieldContainer[Global___LegalMove]:
@@ -286,6 +304,12 @@ class State(_message.Message):
     @_builtins.property
     def board(self) -> Global___Board:
         """The board. Always set."""
+
+    @_builtins.property
+    def chance_moves(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The moves that chance made in answer to a request without_history, oldest first. With history they stand at the end
+        of position.moves, and this is empty.
+        """
 
     @_builtins.property
     def last_cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -304,11 +328,13 @@ class State(_message.Message):
         points: _builtins.float = ...,
         board: Global___Board | None = ...,
         picture: _builtins.str = ...,
+        plies: _builtins.int = ...,
+        chance_moves: _abc.Iterable[_builtins.str] | None = ...,
         last_cells: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["board", b"board", "position", b"position"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["board", b"board", "last_cells", b"last_cells", "legal_moves", b"legal_moves", "outcome", b"outcome", "picture", b"picture", "points", b"points", "position", b"position", "text", b"text", "to_move", b"to_move"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["board", b"board", "chance_moves", b"chance_moves", "last_cells", b"last_cells", "legal_moves", b"legal_moves", "outcome", b"outcome", "picture", b"picture", "plies", b"plies", "points", b"points", "position", b"position", "text", b"text", "to_move", b"to_move"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

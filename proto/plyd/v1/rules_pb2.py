@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from plyd.v1 import position_pb2 as plyd_dot_v1_dot_position__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13plyd/v1/rules.proto\x12\x07plyd.v1\x1a\x16plyd/v1/position.proto\"Z\n\x0eNewGameRequest\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\t\x12\x11\n\x04seed\x18\x04 \x01(\x04H\x00\x88\x01\x01\x42\x07\n\x05_seed\"0\n\x0fNewGameResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.plyd.v1.State\"5\n\x0eInspectRequest\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\"0\n\x0fInspectResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.plyd.v1.State\"s\n\x0c\x41pplyRequest\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\x12\r\n\x05moves\x18\x02 \x03(\t\x12\x13\n\x0bwith_chance\x18\x03 \x01(\x08\x12\x11\n\x04seed\x18\x04 \x01(\x04H\x00\x88\x01\x01\x42\x07\n\x05_seed\"D\n\rApplyResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.plyd.v1.State\x12\x14\n\x0c\x63hance_moves\x18\x02 \x03(\t2\xc2\x01\n\x0cRulesService\x12<\n\x07NewGame\x12\x17.plyd.v1.NewGameRequest\x1a\x18.plyd.v1.NewGameResponse\x12<\n\x07Inspect\x12\x17.plyd.v1.InspectRequest\x1a\x18.plyd.v1.InspectResponse\x12\x36\n\x05\x41pply\x12\x15.plyd.v1.ApplyRequest\x1a\x16.plyd.v1.ApplyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13plyd/v1/rules.proto\x12\x07plyd.v1\x1a\x16plyd/v1/position.proto\"s\n\x0eNewGameRequest\x12\x0c\n\x04game\x18\x01 \x01(\t\x12\x0f\n\x07variant\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\t\x12\x11\n\x04seed\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\x0fwithout_history\x18\x05 \x01(\x08\x42\x07\n\x05_seed\"0\n\x0fNewGameResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.plyd.v1.State\"N\n\x0eInspectRequest\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\x12\x17\n\x0fwithout_history\x18\x02 \x01(\x08\"0\n\x0fInspectResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.plyd.v1.State\"\x8c\x01\n\x0c\x41pplyRequest\x12#\n\x08position\x18\x01 \x01(\x0b\x32\x11.plyd.v1.Position\x12\r\n\x05moves\x18\x02 \x03(\t\x12\x13\n\x0bwith_chance\x18\x03 \x01(\x08\x12\x11\n\x04seed\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\x0fwithout_history\x18\x05 \x01(\x08\x42\x07\n\x05_seed\"D\n\rApplyResponse\x12\x1d\n\x05state\x18\x01 \x01(\x0b\x32\x0e.plyd.v1.State\x12\x14\n\x0c\x63hance_moves\x18\x02 \x03(\t2\xc2\x01\n\x0cRulesService\x12<\n\x07NewGame\x12\x17.plyd.v1.NewGameRequest\x1a\x18.plyd.v1.NewGameResponse\x12<\n\x07Inspect\x12\x17.plyd.v1.InspectRequest\x1a\x18.plyd.v1.InspectResponse\x12\x36\n\x05\x41pply\x12\x15.plyd.v1.ApplyRequest\x1a\x16.plyd.v1.ApplyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,17 +33,17 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'plyd.v1.rules_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_NEWGAMEREQUEST']._serialized_start=56
-  _globals['_NEWGAMEREQUEST']._serialized_end=146
-  _globals['_NEWGAMERESPONSE']._serialized_start=148
-  _globals['_NEWGAMERESPONSE']._serialized_end=196
-  _globals['_INSPECTREQUEST']._serialized_start=198
-  _globals['_INSPECTREQUEST']._serialized_end=251
-  _globals['_INSPECTRESPONSE']._serialized_start=253
-  _globals['_INSPECTRESPONSE']._serialized_end=301
-  _globals['_APPLYREQUEST']._serialized_start=303
-  _globals['_APPLYREQUEST']._serialized_end=418
-  _globals['_APPLYRESPONSE']._serialized_start=420
-  _globals['_APPLYRESPONSE']._serialized_end=488
-  _globals['_RULESSERVICE']._serialized_start=491
-  _globals['_RULESSERVICE']._serialized_end=685
+  _globals['_NEWGAMEREQUEST']._serialized_end=171
+  _globals['_NEWGAMERESPONSE']._serialized_start=173
+  _globals['_NEWGAMERESPONSE']._serialized_end=221
+  _globals['_INSPECTREQUEST']._serialized_start=223
+  _globals['_INSPECTREQUEST']._serialized_end=301
+  _globals['_INSPECTRESPONSE']._serialized_start=303
+  _globals['_INSPECTRESPONSE']._serialized_end=351
+  _globals['_APPLYREQUEST']._serialized_start=354
+  _globals['_APPLYREQUEST']._serialized_end=494
+  _globals['_APPLYRESPONSE']._serialized_start=496
+  _globals['_APPLYRESPONSE']._serialized_end=564
+  _globals['_RULESSERVICE']._serialized_start=567
+  _globals['_RULESSERVICE']._serialized_end=761
 # @@protoc_insertion_point(module_scope)

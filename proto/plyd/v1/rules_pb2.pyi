@@ -29,6 +29,7 @@ class NewGameRequest(_message.Message):
     VARIANT_FIELD_NUMBER: _builtins.int
     START_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
+    WITHOUT_HISTORY_FIELD_NUMBER: _builtins.int
     game: _builtins.str
     """Game, as Describe lists it. Default: the daemon's only game."""
     variant: _builtins.str
@@ -37,6 +38,10 @@ class NewGameRequest(_message.Message):
     """Start in the game's notation. Default: the game's ordinary start."""
     seed: _builtins.int
     """Seed for chance: the same seed gives the same start. Default: a new one each time."""
+    without_history: _builtins.bool
+    """True to have state.position start from the board as it is now, without moves: each call of a game then costs the
+    same, however long the game is. Default false.
+    """
     def __init__(
         self,
         *,
@@ -44,10 +49,11 @@ class NewGameRequest(_message.Message):
         variant: _builtins.str = ...,
         start: _builtins.str = ...,
         seed: _builtins.int | None = ...,
+        without_history: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "seed", b"seed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "game", b"game", "seed", b"seed", "start", b"start", "variant", b"variant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "game", b"game", "seed", b"seed", "start", b"start", "variant", b"variant", "without_history", b"without_history"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
@@ -64,7 +70,7 @@ class NewGameResponse(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def state(self) -> _position_pb2.State:
-        """The start. Always set; the moves that chance made stand in state.position.moves."""
+        """The start. Always set; the moves that chance made stand in state.position.moves, or in state.chance_moves."""
 
     def __init__(
         self,
@@ -86,6 +92,11 @@ class InspectRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     POSITION_FIELD_NUMBER: _builtins.int
+    WITHOUT_HISTORY_FIELD_NUMBER: _builtins.int
+    without_history: _builtins.bool
+    """True to have state.position start from the board as it is now, without moves: each call of a game then costs the
+    same, however long the game is. Default false.
+    """
     @_builtins.property
     def position(self) -> _position_pb2.Position:
         """The position. Default: the start of the daemon's only game."""
@@ -94,10 +105,11 @@ class InspectRequest(_message.Message):
         self,
         *,
         position: _position_pb2.Position | None = ...,
+        without_history: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["position", b"position"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["position", b"position"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["position", b"position", "without_history", b"without_history"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -137,10 +149,15 @@ class ApplyRequest(_message.Message):
     MOVES_FIELD_NUMBER: _builtins.int
     WITH_CHANCE_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
+    WITHOUT_HISTORY_FIELD_NUMBER: _builtins.int
     with_chance: _builtins.bool
     """True to let chance move afterwards, until a player is to move or the game is over. Default false."""
     seed: _builtins.int
     """Seed for chance: the same seed, position and moves give the same result. Default: a new one each time."""
+    without_history: _builtins.bool
+    """True to have state.position start from the board as it is now, without moves: each call of a game then costs the
+    same, however long the game is. Default false.
+    """
     @_builtins.property
     def position(self) -> _position_pb2.Position:
         """Position to play from. Default: the start of the daemon's only game."""
@@ -156,10 +173,11 @@ class ApplyRequest(_message.Message):
         moves: _abc.Iterable[_builtins.str] | None = ...,
         with_chance: _builtins.bool = ...,
         seed: _builtins.int | None = ...,
+        without_history: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "position", b"position", "seed", b"seed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "moves", b"moves", "position", b"position", "seed", b"seed", "with_chance", b"with_chance"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "moves", b"moves", "position", b"position", "seed", b"seed", "with_chance", b"with_chance", "without_history", b"without_history"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
     _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
@@ -177,7 +195,7 @@ class ApplyResponse(_message.Message):
     CHANCE_MOVES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def state(self) -> _position_pb2.State:
-        """Its state. Always set; every move made stands in state.position.moves."""
+        """Its state. Always set; every move made stands in state.position.moves, unless the request said without_history."""
 
     @_builtins.property
     def chance_moves(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from plyd.clients.cli import main
 from plyd.clients.commands.bench import figure
-from plyd.clients.stress import known, rate, soak
+from plyd.clients.stress import game, known, rate, soak
 from plyd.clients.stress.tally import LoadTally
 from plyd.clients.stress.verdict import is_reached, print_verdict
 from tests.patience import SOON, until
@@ -158,6 +158,21 @@ def test_a_rate_is_told_beside_that_of_an_echo(daemon, monkeypatch):
     found = told(stress("rate", *options, "--json"))
     assert found["Describe, 4 callers"] > 0
     assert found["Describe, share of the echo's rate"] > 0
+
+
+def test_whole_games_are_told_beside_an_echo(daemon):
+    found = told(stress("game", "--game", "2584-2x3", "--slides", 30, "--connect", daemon, "--json"))
+    for how in ("Play", "Play, go with the move", "Apply and Search"):
+        assert found[f"{how}: plies of the game"] == 62  # the opening's two tiles, and a tile after each slide
+        assert found[f"{how}: share of the echo's rate"] > 0
+    assert len(found) == 9  # too few slides to compare the last with the first
+
+
+def test_the_last_slides_are_compared_with_the_first():
+    turns = [game.Turn(25, seconds, 1.0) for seconds in [9.0] * 10 + [1.0] * 40 + [1.0] * 20 + [2.0] * 40]
+    played = game.Played(None, seed=1, most_slides=10_000)
+    plies, rate, share, steady = (each["value"] for each in game.figures_of("2048", "Play", played, turns))
+    assert (plies, rate, share, steady) == (0, 2500 / 140, 1.0, 0.5)
 
 
 def test_a_plot_without_matplotlib_is_refused_before_the_run(monkeypatch):

@@ -219,6 +219,31 @@ def test_many_games_with_a_harmed_file_are_refused_in_one_line(tmp_path):
     assert "mine.plyd" in found.stderr
 
 
+# --- Searches at once -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_a_slide_at_depth_1_is_found_at_once_in_no_memory(engines, name, variant):
+    engine, options, limits = engines[name], read_options(engines[name].card.options, {}), Limits(max_depth=1)
+    small, usual = engine.searcher(variant, options, 0), engine.searcher(variant, options)
+    for cells in boards_of(name):
+        position = Position(before=True, cells=cells)
+        assert engine.answers_at_once(position, limits, options)
+        [report] = small.search(position, limits, Stop())
+        [same] = usual.search(position, limits, Stop())
+        assert (report.move, report.score, report.lines) == (same.move, same.score, same.lines)
+    assert small.touched_megabytes() == 0
+
+
+def test_deeper_searches_and_those_of_drops_take_their_time(engines):
+    engine = engines["2048"]
+    options, cells = read_options(engine.card.options, {}), (1,) + (0,) * 15
+    before, after = Position(before=True, cells=cells), Position(before=False, cells=cells)
+    assert not engine.answers_at_once(before, Limits(max_depth=2), options)
+    assert not engine.answers_at_once(before, Limits(max_nodes=1), options)
+    assert not engine.answers_at_once(after, Limits(max_depth=1), options)
+
+
 # --- Batches of positions ---------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,15 @@ from plyd.servers.access.auth import Authenticator
 from plyd.servers.rpc import decoding, engine_service
 from plyd.v1 import engine_pb2, rules_pb2
 from tests.patience import SOON, until
-from tests.servers.daemons import SLOW, Caller, analyze_request, read_out, retry_seconds, search_request
+from tests.servers.daemons import (
+    SLOW,
+    Caller,
+    analyze_request,
+    field_at_fault,
+    read_out,
+    retry_seconds,
+    search_request,
+)
 from tests.servers.fakes import FakeEngine, SticksRules
 
 BOMB = engine_pb2.SearchRequest(position={"moves": [""] * 100_000})  # 200 kB, a few hundred bytes of gzip
@@ -130,7 +138,17 @@ def test_a_compressed_message_is_not_decompressed_beyond_what_is_allowed(open_da
 
 def test_a_history_of_20000_moves_is_not_too_large_a_message(open_daemon):
     error = error_of(open_daemon().caller.engine.Search, search_request(moves=["1@15"] * 20_000))
-    assert error.details() == "20000 moves; at most 4096 are allowed"
+    assert error.details() == 'move 1: illegal move "1@15" at "7 one"'
+
+
+def test_moves_are_bounded_by_their_bytes(open_daemon):
+    error = error_of(open_daemon().caller.engine.Search, search_request(moves=["1@15"] * 22_000))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.details() == (
+        "the moves take 132000 bytes; at most 131072 are allowed; "
+        "a longer game goes on from its board: ask for states without_history"
+    )
+    assert field_at_fault(error) == "position.moves"
 
 
 def test_the_largest_batch_passes(open_daemon, decoded):

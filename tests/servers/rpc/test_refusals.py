@@ -36,7 +36,18 @@ BAD_SEARCHES = [
         'cannot read "seven"; expected a number and one or two, like "7 one"',
     ),
     ({"position": {"moves": ["2", "3"]}}, INVALID, "position.moves", 'move 2: illegal move "3" at "5 two"'),
-    ({"position": {"moves": ["1"] * 4097}}, INVALID, "position.moves", "4097 moves; at most 4096 are allowed"),
+    (
+        {"position": {"plies": 1_000_000_001}},
+        INVALID,
+        "position.plies",
+        "plies is 1000000001; allowed is 0 to 1000000000",
+    ),
+    (
+        {"position": {"points": float("nan")}},
+        INVALID,
+        "position.points",
+        "points is nan; allowed is -1e+15 to 1e+15",
+    ),
     ({"limits": {"nodes": 0}}, INVALID, "limits.nodes", "limits.nodes is 0; allowed is 1 or more"),
     ({"limits": {"depth": 0}}, INVALID, "limits.depth", "limits.depth is 0; allowed is 1 or more"),
     (

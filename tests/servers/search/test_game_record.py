@@ -5,8 +5,8 @@ import pytest
 from plyd.engines import registry
 from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, UnknownGame
 from plyd.engines.core.rules import Side
-from plyd.servers.search.game_record import MAX_MOVES, GameRecord, find_engine, find_variant
-from tests.servers.fakes import FakeEngine, Sticks, SticksRules
+from plyd.servers.search.game_record import KEPT_PLIES, MAX_MOVES_BYTES, GameRecord, find_engine, find_variant
+from tests.servers.fakes import EndlessEngine, FakeEngine, Sticks, SticksRules
 
 ONE, TWO = Side.PLAYER_ONE, Side.PLAYER_TWO
 
@@ -17,6 +17,10 @@ def sticks(start="7 one", moves=()):
 
 def fibonacci(start, moves=()):
     return GameRecord(registry.load("2584-2x3"), "", start, moves)
+
+
+def endless(moves=(), **settings):
+    return GameRecord(EndlessEngine(), "", "b 1 1", moves, **settings)
 
 
 def test_a_record_begins_at_the_start_and_follows_the_moves():
@@ -55,13 +59,55 @@ def test_moves_are_taken_back_all_or_none():
     assert (record.moves, record.position) == ([], Sticks(7, ONE))
 
 
-def test_a_record_holds_so_many_moves_and_no_more():
-    record = sticks(f"{MAX_MOVES + 10} one", ["1"] * MAX_MOVES)
-    with pytest.raises(BadMove, match=r"^4097 moves; at most 4096 are allowed$"):
-        record.play(["1"])
-    assert len(record.moves) == MAX_MOVES
+def test_a_history_holds_so_many_bytes_and_no_more():
+    record, pairs = endless(), MAX_MOVES_BYTES // 11  # "left" and "1@1" are 4 and 3 bytes, and 2 more each
+    record.play(["left", "1@1"] * pairs)
+    assert record.plies == 2 * pairs > 20_000
+    with pytest.raises(
+        BadMove, match=r"^the moves take 131076 bytes; at most 131072 are allowed; a longer game goes on"
+    ):
+        record.play(["left", "1@1"])
+    assert record.plies == len(record.moves) == 2 * pairs
+    record.take_back(2)
+    record.play(["right", "1@0"])
+
+
+def test_a_record_without_history_takes_moves_for_ever_and_keeps_few():
+    record = endless(has_history=False)
+    for _ in range(60):
+        record.play(["left", "1@1"] * 500)
+    assert (record.plies, record.points, record.moves) == (60_000, 60_000, [])
+    record.take_back(KEPT_PLIES)
+    assert (record.plies, record.points) == (60_000 - KEPT_PLIES, 60_000 - KEPT_PLIES)
+    with pytest.raises(BadCommand, match=r"^cannot take back 1 plies; without history the last 0 can be taken back$"):
+        record.take_back(1)
+    record.play(["right", "1@0"])
+    record.take_back(2)
+
+
+def test_a_history_is_taken_back_to_its_start_however_long_it_is():
+    record = endless(points=7, plies=3, moves=["left", "1@1"] * KEPT_PLIES)
+    record.take_back(2 * KEPT_PLIES - 1)
+    assert (record.plies, record.points, record.moves) == (4, 9, ["left"])
     record.take_back(1)
-    record.play(["2"])
+    assert (record.plies, record.points, record.moves) == (3, 7, [])
+    with pytest.raises(BadCommand, match=r"^cannot take back 1 plies; 0 were played$"):
+        record.take_back(1)
+
+
+def test_chance_answers_even_where_the_history_is_full():
+    record = endless(moves=["left", "1@1"] * (MAX_MOVES_BYTES // 11))
+    record.take_back(1)
+    record._bytes = MAX_MOVES_BYTES  # as if the last move had taken the rest
+    assert record.play_chance(1) == ["1@1"]
+
+
+@pytest.mark.parametrize("has_history", [True, False])
+def test_points_and_plies_count_on_from_those_before_the_start(has_history):
+    record = endless(points=40, plies=30, moves=["left", "1@1", "right"], has_history=has_history)
+    assert (record.points, record.plies) == (44, 33)
+    record.take_back(1)
+    assert (record.points, record.plies) == (42, 32)
 
 
 def test_chance_moves_until_the_player_is_to_move_and_can_be_repeated():
