@@ -12,7 +12,7 @@ import click
 from plyd.clients.library.client import EngineClient, Game
 from plyd.clients.library.errors import InvalidRequest, Unavailable
 from plyd.clients.library.requests import WINNERS, LimitArgs, Report
-from plyd.clients.play.board_text import STONES, Labels, draw, other, report_text
+from plyd.clients.play.board_text import Look, draw, other, report_text
 from plyd.v1 import position_pb2
 
 MAX_LISTED_MOVES = 20  # by the command help
@@ -44,11 +44,11 @@ class TerminalSettings:
 class TerminalGame:
     """Games of a person against the engine, or of the engine against itself, one after another."""
 
-    def __init__(self, client: EngineClient, settings: TerminalSettings) -> None:
+    def __init__(self, client: EngineClient, settings: TerminalSettings, look: Look) -> None:
         self._client = client
         self._settings = settings
-        self._labels = Labels()
-        self._played: list[tuple[int, int | None]] = []  # the side that moved, and its cell
+        self._look = look
+        self._played: list[int] = []  # the sides that moved
         self._game = self._open()
         mover = self._game.state.to_move or position_pb2.SIDE_PLAYER_ONE
         self._person = 0 if settings.watch else other(mover) if settings.engine_first else mover
@@ -90,20 +90,20 @@ class TerminalGame:
 
     def _answer(self) -> None:
         """Let the engine move."""
-        mover = STONES[self._game.state.to_move]
+        mover = self._look.stones[self._game.state.to_move]
         report = self._think()
         self._play(report.move)
-        say(f"{'' if self._settings.watch else 'engine, '}{mover}: {report.move}  ({report_text(report)})")
+        who = mover if self._settings.watch else f"engine, {mover}"
+        say(f"{who}: {report.move}  ({report_text(report, self._look.stones)})")
         self._show()
         if self._settings.ponder and self._game.state.to_move:
             self._game.go(ponder=True)  # until the next command; its reports are not read
 
     def _undo(self) -> None:
-        movers = [mover for mover, _ in self._played]
-        if self._person not in movers:
+        if self._person not in self._played:
             complain("nothing to take back; you have not moved yet")
             return
-        plies = movers[::-1].index(self._person) + 1
+        plies = self._played[::-1].index(self._person) + 1
         self._ask(lambda game: game.take_back(plies))
         del self._played[-plies:]
         self._show()
@@ -113,11 +113,11 @@ class TerminalGame:
             complain("the game is over; type undo, new or quit")
             return
         report = self._think()
-        say(f"hint: {report.move}  ({report_text(report)})")
+        say(f"hint: {report.move}  ({report_text(report, self._look.stones)})")
 
     def _swap(self) -> None:
         self._person = other(self._person)
-        say(f"you are {STONES[self._person]} now")
+        say(f"you are {self._look.stones[self._person]} now")
 
     def _new(self) -> None:
         self._game.close()
@@ -135,24 +135,22 @@ class TerminalGame:
     def _show(self) -> None:
         """Print the board, and the result if the game is over."""
         state = self._game.state
-        self._labels.learn(state)
-        say(draw(state, self._labels, self._played[-1][1] if self._played else None))
+        say(draw(state, self._look))
         if not state.to_move:
             winner = WINNERS.get(state.outcome)
             who = "" if self._settings.watch or not winner else "you, " if winner == self._person else "engine, "
-            say(f"{who}{STONES[winner]} wins" if winner else "a draw")
+            say(f"{who}{self._look.stones[winner]} wins" if winner else "a draw")
 
     def _prompt(self) -> str:
-        return f"you, {STONES[self._person]}: " if self._game.state.to_move else "undo, new or quit: "
+        return f"you, {self._look.stones[self._person]}: " if self._game.state.to_move else "undo, new or quit: "
 
     def _open(self) -> Game:
         return self._client.play(self._settings.start, **self._settings.options)
 
     def _play(self, move: str) -> None:
-        before = self._game.state
-        cells = {legal.move: legal.cell for legal in before.legal_moves if legal.HasField("cell")}
+        mover = self._game.state.to_move
         self._ask(lambda game: game.moves(move))
-        self._played.append((before.to_move, cells.get(move)))
+        self._played.append(mover)
 
     def _think(self) -> Report:
         return self._ask(lambda game: game.best(**self._settings.thinking))
