@@ -22,7 +22,7 @@ MOST_MOVES = 200_000
 MOVES_A_LINE = 10
 EMPTY_4X4 = "a" + " 0" * 16
 DROP = re.compile(r"([1-9][0-9]?)@(0|[1-9][0-9]?)", re.ASCII)
-LONGEST_MOVE = 64  # characters
+MOVE = re.compile(r"[^\s.,:#]{1,64}")  # so that text and links can hold it
 FILES = {  # by format: the ending of a file's name, and its media type
     "sgf": ("sgf", "application/x-go-sgf"),
     "psq": ("psq", "text/plain; charset=utf-8"),
@@ -46,7 +46,7 @@ def write(record: GameRecord, form: str, card: EngineInfo) -> tuple[str, str, by
     ending, media_type = FILES[form]
     data = WRITERS[form](replace(record, players=(name_of(record.players[0]), name_of(record.players[1]))))
     _check_size(data)
-    return f"{record.game}.{ending}", media_type, data
+    return f"{re.sub(r'[^a-zA-Z0-9-]', '_', record.game)}.{ending}", media_type, data
 
 
 def read(file_name: str, data: bytes, number: int = 1) -> GameRecord:
@@ -84,9 +84,11 @@ def _check(record: GameRecord) -> None:
     if len(record.moves) > MOST_MOVES:
         raise InvalidRequest(f"{len(record.moves)} moves; at most {MOST_MOVES} are allowed")
     for at, move in enumerate(record.moves, 1):
-        if not move or len(move) > LONGEST_MOVE or not move.isprintable() or " " in move:
-            raise InvalidRequest(f"move {at} is {quoted(move)}; a move is a word of at most {LONGEST_MOVE} characters")
-    for text in (record.variant, record.start, record.result):
+        if not MOVE.fullmatch(move) or not move.isprintable():
+            raise InvalidRequest(
+                f"move {at} is {quoted(move)}; a move is a word of at most 64 characters, none of .,:#"
+            )
+    for text in (record.game, record.variant, record.start, record.result):
         if not text.isprintable():
             raise InvalidRequest(f"{quoted(text)} is not one line of plain text")
 
@@ -112,7 +114,7 @@ def _write_text(record: GameRecord) -> bytes:
     head |= {"first": first, "second": second}
     lines = [f"{key}: {value}" for key, value in head.items() if value]
     words: list[str] = list(record.moves)
-    if not any(map(DROP.fullmatch, words)):  # moves of chance have no number
+    if not all(word in SLIDES or DROP.fullmatch(word) for word in words):  # tiles have thousands, and no turns
         words = [move if at % 2 else f"{at // 2 + 1}. {move}" for at, move in enumerate(words)]
     rows = [" ".join(words[at : at + MOVES_A_LINE]) for at in range(0, len(words), MOVES_A_LINE)]
     return "\n".join([*lines, "", *rows, ""]).encode()

@@ -150,7 +150,12 @@ def page(bridge, sticks):
 
 def test_a_page_hears_at_once_what_is_served(page):
     [card] = page.games["games"]
-    assert (card["game"], card["title"], card["isThere"], card["formats"]) == ("sticks", "Sticks", True, ["text"])
+    assert (card["game"], card["title"], card["isThere"], card["formats"]) == (
+        "sticks",
+        "Sticks",
+        True,
+        ["sgf", "text"],
+    )
     assert [option["name"] for option in card["options"]][:2] == ["reports", "seconds_per_report"]
 
 
@@ -159,7 +164,10 @@ def test_a_position_is_told_as_the_rules_see_it(page):
     assert state["position"] == {"game": "sticks", "variant": "normal", "start": "7 one", "moves": ["2", "1"]}
     assert (state["text"], state["toMove"], state["outcome"]) == ("4 one", "one", "ongoing")
     assert (state["rows"], state["columns"], state["cells"]) == (1, 4, ["|"] * 4)
-    assert state["legal"] == [{"move": "1", "cell": 3}, {"move": "2", "cell": 2}]
+    assert state["legal"] == [
+        {"move": "1", "kind": "cell", "cells": [3]},
+        {"move": "2", "kind": "cell", "cells": [2]},
+    ]
     over = page.ask("apply", position={"game": "sticks", "start": "1 two"}, moves=["1"])["state"]
     assert (over["outcome"], over["toMove"], over["legal"]) == ("two", "", [])
 
