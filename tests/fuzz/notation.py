@@ -29,7 +29,7 @@ def check_rules(rules, data: bytes, *, every_move: bool = False) -> bool:
     check_position(rules, position)
     for move in moves.split(" ")[:MOST_PLAYED]:
         try:
-            position, points = rules.play(position, move)
+            position, points, _ = rules.play(position, move)
         except BadMove as error:
             assert is_told_well(error), repr(error)
             break

@@ -50,7 +50,7 @@ class Model:
     def play(self, moves):
         positions, points = [self.positions[-1]], [self.points[-1]]
         for move in moves:
-            position, gained = self.rules.play(positions[-1], move)
+            position, gained, _ = self.rules.play(positions[-1], move)
             positions.append(position)
             points.append(points[-1] + gained)
         self.positions += positions[1:]
