@@ -29,12 +29,13 @@ FILES = {  # by format: the ending of a file's name, and its media type
     "record": ("rec", "application/octet-stream"),
     "text": ("txt", "text/plain; charset=utf-8"),
 }
+ONLY_FOR = {"sgf": "gomoku", "psq": "gomoku", "record": "2584"}  # games whose notation a format's writer knows
 NUMBER = re.compile(r"(?<![0-9])[0-9]{1,6}\.{1,3}")  # of a move, "12." or "12..."
 
 
 def formats_of(card: EngineInfo) -> tuple[str, ...]:
     """The formats in which a game can be written, the usual one first: those of its card that are known here."""
-    known = tuple(form for form in card.file_formats if form in FILES)
+    known = tuple(form for form in card.file_formats if form in FILES and ONLY_FOR.get(form, card.game) == card.game)
     return known if "text" in known else (*known, "text")
 
 

@@ -47,7 +47,8 @@ def write(record, form):
 
 def test_formats_are_those_of_the_card_that_are_known_here_and_always_text():
     assert formats_of(CARDS["gomoku"]) == ("sgf", "psq", "text")
-    assert formats_of(EngineInfo(file_formats=["pgn", "sgf"])) == ("sgf", "text")
+    assert formats_of(EngineInfo(game="gomoku", file_formats=["pgn", "sgf"])) == ("sgf", "text")
+    assert formats_of(EngineInfo(game="go", file_formats=["sgf"])) == ("text",)
     assert formats_of(EngineInfo()) == ("text",)
 
 

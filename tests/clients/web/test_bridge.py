@@ -154,7 +154,7 @@ def test_a_page_hears_at_once_what_is_served(page):
         "sticks",
         "Sticks",
         True,
-        ["sgf", "text"],
+        ["text"],
     )
     assert [option["name"] for option in card["options"]][:2] == ["reports", "seconds_per_report"]
 
@@ -433,21 +433,21 @@ def test_nothing_but_the_page_is_served(bridge, path):
         bridge.get(path)
 
 
-def test_games_are_written_to_files_and_read_again(bridge):
+def test_games_are_written_to_files_and_read_again(bridge, page):
     record = {
-        "game": "gomoku",
-        "variant": "freestyle",
-        "start": "15x15",
-        "moves": ["h8", "i9"],
+        "game": "sticks",
+        "variant": "greedy",
+        "start": "7 one",
+        "moves": ["1", "3"],
         "players": ["You", "plyd"],
     }
-    status, headers, data = bridge.post("/export", json.dumps({"record": record, "format": "sgf"}).encode())
-    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="gomoku.sgf"')
-    assert b"SZ[15]" in data
-    status, _, body = bridge.post("/import?name=mine.sgf", data)
+    status, headers, data = bridge.post("/export", json.dumps({"record": record, "format": "text"}).encode())
+    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="sticks.txt"')
+    assert b"game: sticks" in data
+    status, _, body = bridge.post("/import?name=mine.txt", data)
     words = json.loads(body)
     assert status == 200
-    assert (words["game"], words["start"], words["moves"]) == ("gomoku", "15x15", ["h8", "i9"])
+    assert (words["game"], words["start"], words["moves"]) == ("sticks", "7 one", ["1", "3"])
 
 
 @pytest.mark.parametrize(
@@ -456,14 +456,13 @@ def test_games_are_written_to_files_and_read_again(bridge):
         ("/export", b"", "not a record"),
         ("/export", b"[]", "not a record"),
         ("/export", b'{"record": {"players": [1]}, "format": "sgf"}', "not a record"),
-        ("/export", b'{"record": {"game": "go", "moves": []}, "format": "sgf"}', "unknown game"),
-        ("/export", b'{"record": {"game": "gomoku", "moves": ["z"]}, "format": "sgf"}', "move 1 is"),
-        ("/export", b'{"record": {"game": "gomoku", "moves": []}, "format": "pdf"}', "no format"),
+        ("/export", b'{"record": {"game": "sticks", "moves": ["a,b"]}, "format": "text"}', "move 1 is"),
+        ("/export", b'{"record": {"game": "sticks", "moves": []}, "format": "sgf"}', "no format"),
         ("/import", b"", "cannot tell what"),
         ("/import?name=x.txt", b"x" * (5 << 20), "larger than"),
     ],
 )
-def test_files_that_cannot_be_used_are_explained(bridge, path, data, message):
+def test_files_that_cannot_be_used_are_explained(bridge, page, path, data, message):
     status, _, body = bridge.post(path, data)
     assert status == 400
     error = json.loads(body)["error"]
