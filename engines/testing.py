@@ -137,6 +137,7 @@ class EngineContract:
             for position in play_out(rules, 0)[:-1]:
                 size = len(rules.board(position).cells)
                 for move in rules.legal_moves(position):
+                    assert re.fullmatch(r"[^\s.,:#]{1,64}", move.text)
                     cells = move.cells or (() if move.cell is None else (move.cell,))
                     assert all(0 <= cell < size for cell in cells)
                     wanted = {MoveKind.CELL: 1, MoveKind.FROM_TO: len(cells)}.get(move.kind, 0)

@@ -1,6 +1,6 @@
-"""Games as files, in each game's usual format: SGF and PSQ for Gomoku, the course's record for 2584, text for all.
+"""Games as files, in the formats that each game's card names: SGF, PSQ, the course's record; text for all.
 
-Checks the notation of moves only: whether a game is legal, the daemon decides.
+Whether a game exists, and whether its moves are legal, the daemon decides.
 """
 
 import io
@@ -9,53 +9,45 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from plyd.clients.formats.game_record import GameRecord, name_of, quoted
-from plyd.clients.formats.gomoku import RESULTS, read_psq, read_sgf, write_psq, write_sgf
+from plyd.clients.formats.gomoku import read_psq, read_sgf, write_psq, write_sgf
 from plyd.clients.formats.rec2584 import BadRecord, pack_records, read_records_from
 from plyd.clients.formats.tile_replay import DROPPED, SLIDES, FinishedGame
 from plyd.clients.library.errors import InvalidRequest
+from plyd.v1.engine_pb2 import EngineInfo
 
-__all__ = ["FORMATS", "GameRecord", "read", "write"]
+__all__ = ["GameRecord", "formats_of", "read", "write"]
 
 MOST_BYTES = 1 << 20  # of a file
 MOST_MOVES = 200_000
 MOVES_A_LINE = 10
 EMPTY_4X4 = "a" + " 0" * 16
-TILE_MOVE = re.compile(r"up|right|down|left|[1-9][0-9]?@(0|[1-9][0-9]?)")
-MOVES = {  # by game: the notation of a move, and its description in errors
-    "2048": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
-    "2584": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
-    "2584-2x3": (TILE_MOVE, "up, right, down, left, or INDEX@CELL such as 1@4"),
-    "connect4": (re.compile(r"[1-9][0-9]?"), "a column, counted from 1"),
-    "gomoku": (re.compile(r"[a-t](?:[1-9]|1[0-9]|20)"), "a point such as h8"),
-}
-FORMATS: dict[str, tuple[str, ...]] = {
-    "2048": ("text",),
-    "2584": ("record", "text"),
-    "2584-2x3": ("text",),
-    "connect4": ("text",),
-    "gomoku": ("sgf", "psq", "text"),
-}
-"""The formats in which each game can be written, the usual one first, plain text last."""
+DROP = re.compile(r"([1-9][0-9]?)@(0|[1-9][0-9]?)", re.ASCII)
+MOVE = re.compile(r"[^\s.,:#]{1,64}")  # so that text and links can hold it
 FILES = {  # by format: the ending of a file's name, and its media type
     "sgf": ("sgf", "application/x-go-sgf"),
     "psq": ("psq", "text/plain; charset=utf-8"),
     "record": ("rec", "application/octet-stream"),
     "text": ("txt", "text/plain; charset=utf-8"),
 }
+ONLY_FOR = {"sgf": "gomoku", "psq": "gomoku", "record": "2584"}  # games whose notation a format's writer knows
 NUMBER = re.compile(r"(?<![0-9])[0-9]{1,6}\.{1,3}")  # of a move, "12." or "12..."
 
 
-def write(record: GameRecord, form: str) -> tuple[str, str, bytes]:
+def formats_of(card: EngineInfo) -> tuple[str, ...]:
+    """The formats in which a game can be written, the usual one first: those of its card that are known here."""
+    known = tuple(form for form in card.file_formats if form in FILES and ONLY_FOR.get(form, card.game) == card.game)
+    return known if "text" in known else (*known, "text")
+
+
+def write(record: GameRecord, form: str, card: EngineInfo) -> tuple[str, str, bytes]:
     """A game as a file: its name, its media type, and its bytes."""
-    if record.game not in FORMATS:
-        raise InvalidRequest(f"unknown game {quoted(record.game)}; games are {', '.join(FORMATS)}")
-    if form not in FORMATS[record.game]:
-        raise InvalidRequest(f"no format {quoted(form)} for {record.game}; it has {', '.join(FORMATS[record.game])}")
+    if form not in formats_of(card):
+        raise InvalidRequest(f"no format {quoted(form)} for {record.game}; it has {', '.join(formats_of(card))}")
     _check(record)
     ending, media_type = FILES[form]
     data = WRITERS[form](replace(record, players=(name_of(record.players[0]), name_of(record.players[1]))))
     _check_size(data)
-    return f"{record.game}.{ending}", media_type, data
+    return f"{re.sub(r'[^a-zA-Z0-9-]', '_', record.game)}.{ending}", media_type, data
 
 
 def read(file_name: str, data: bytes, number: int = 1) -> GameRecord:
@@ -92,13 +84,12 @@ def _check(record: GameRecord) -> None:
     """Raise InvalidRequest for an invalid game."""
     if len(record.moves) > MOST_MOVES:
         raise InvalidRequest(f"{len(record.moves)} moves; at most {MOST_MOVES} are allowed")
-    form, words = MOVES[record.game]
     for at, move in enumerate(record.moves, 1):
-        if not form.fullmatch(move):
-            raise InvalidRequest(f"move {at} is {quoted(move)}; a move of {record.game} is {words}")
-    if record.result and _is_for_two(record.game) and record.result not in RESULTS:
-        raise InvalidRequest(f"unknown result {quoted(record.result)}; results are {', '.join(RESULTS)}")
-    for text in (record.variant, record.start, record.result):
+        if not MOVE.fullmatch(move) or not move.isprintable():
+            raise InvalidRequest(
+                f"move {at} is {quoted(move)}; a move is a word of at most 64 characters, none of .,:#"
+            )
+    for text in (record.game, record.variant, record.start, record.result):
         if not text.isprintable():
             raise InvalidRequest(f"{quoted(text)} is not one line of plain text")
 
@@ -106,10 +97,6 @@ def _check(record: GameRecord) -> None:
 def _check_size(data: bytes) -> None:
     if len(data) > MOST_BYTES:
         raise InvalidRequest(f"a file of {len(data)} bytes; at most {MOST_BYTES} are allowed")
-
-
-def _is_for_two(game: str) -> bool:
-    return game in ("connect4", "gomoku")
 
 
 def _decoded(data: bytes) -> str:
@@ -128,7 +115,7 @@ def _write_text(record: GameRecord) -> bytes:
     head |= {"first": first, "second": second}
     lines = [f"{key}: {value}" for key, value in head.items() if value]
     words: list[str] = list(record.moves)
-    if _is_for_two(record.game):
+    if not all(word in SLIDES or DROP.fullmatch(word) for word in words):  # tiles have thousands, and no turns
         words = [move if at % 2 else f"{at // 2 + 1}. {move}" for at, move in enumerate(words)]
     rows = [" ".join(words[at : at + MOVES_A_LINE]) for at in range(0, len(words), MOVES_A_LINE)]
     return "\n".join([*lines, "", *rows, ""]).encode()
@@ -137,16 +124,18 @@ def _write_text(record: GameRecord) -> bytes:
 def _read_text(text: str) -> GameRecord:
     head: dict[str, str] = {}
     words: list[str] = []
+    has_numbers = False  # "12." before a move; then a number without a dot is a move
     for line in text.splitlines():
         key, colon, value = line.partition(":")
         if colon and key.strip().isalpha():
             head.setdefault(key.strip().lower(), value.strip())
         elif not line.lstrip().startswith("#"):
+            has_numbers = has_numbers or bool(NUMBER.search(line))
             words += NUMBER.sub(" ", line).split()
     game = head.get("game", "")
-    if game not in FORMATS:
-        raise InvalidRequest(f"the file says game: {quoted(game)}; games are {', '.join(FORMATS)}")
-    if game != "connect4":
+    if not game:
+        raise InvalidRequest("the file does not say which game it is; expected a line such as game: gomoku")
+    if not has_numbers and not all(map(str.isdecimal, words)):
         words = [word for word in words if not word.isdecimal()]  # numbers of moves, without a dot
     start, variant, result = (head.get(key, "") for key in ("start", "variant", "result"))
     return GameRecord(
@@ -168,7 +157,10 @@ def _write_record(record: GameRecord) -> bytes:
 def _opcode(move: str) -> int:
     if move in SLIDES:
         return SLIDES.index(move)
-    index, cell = map(int, move.split("@"))
+    found = DROP.fullmatch(move)
+    if not found:
+        raise InvalidRequest(f"a move {quoted(move)}; moves are {', '.join(SLIDES)}, or INDEX@CELL such as 1@4")
+    index, cell = int(found[1]), int(found[2])
     if index not in DROPPED or cell > 15:
         raise InvalidRequest(f"a drop {quoted(move)}; indices are {', '.join(map(str, DROPPED))}, cells 0 to 15")
     return index << 4 | cell

@@ -14,6 +14,7 @@ COLOURS = {"B": "x", "W": "o"}  # in SGF, and in our notation
 SET_UP = {"AB": "x", "AW": "o", "AE": "."}
 RULES = {"0": "freestyle", "1": "standard", "4": "renju"}  # Gomocup's numbers, which some programs write
 MOST_SET = 10  # set-ups of each point that a file may contain
+POINT = re.compile(r"[a-t](?:[1-9]|1[0-9]|20)", re.ASCII)
 PSQ_HEAD = re.compile(r"\s*Piskvorky\s+(\d{1,4})x(\d{1,4})\s*,[^,]*,\s*(\d{1,4})\s*")
 PSQ_MOVE = re.compile(r"\s*(\d{1,4})\s*,\s*(\d{1,4})\s*(?:,\s*-?\d+\s*)?")
 
@@ -185,6 +186,8 @@ def _size(columns: str, rows: str) -> int:
 
 def _place(move: str, size: int) -> tuple[int, int]:
     """Column from the left and row from the top of a move, both from 0."""
+    if not POINT.fullmatch(move):
+        raise InvalidRequest(f"move {quoted(move)} is no point; points are such as h8")
     column, row = LETTERS.index(move[0]), size - int(move[1:])
     if column >= size or row < 0:
         raise InvalidRequest(f"move {quoted(move)} is off a board of {size}x{size}")

@@ -3,6 +3,7 @@
 Clients know no engines: they read the names of plug-in games from the metadata of installed packages.
 """
 
+import re
 import socket
 from importlib.metadata import distributions
 from zlib import crc32
@@ -10,6 +11,8 @@ from zlib import crc32
 from plyd.clients.library.channel import UP_ADDRESSES
 
 GROUP = "plyd.engines"
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
+PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
 HOST, BASE_PORT = "127.0.0.1", 25840
 METRICS_PORT = 20
 BLOCK, SLOTS = 2 * METRICS_PORT, 10 * METRICS_PORT
@@ -47,11 +50,12 @@ def running_daemon(game: str) -> str:
 
 
 def plugin_games() -> list[str]:
-    """The games of installed packages other than plyd."""
+    """The games of installed packages other than plyd, as engines/plugins.py finds them."""
     games: set[str] = set()
     for package in distributions():
         try:
-            games.update(entry.name for entry in package.entry_points.select(group=GROUP))
+            entries = package.entry_points.select(group=GROUP)
+            games.update(entry.name for entry in entries if NAME.fullmatch(entry.name) and PLACE.fullmatch(entry.value))
         except Exception:  # noqa: S112  damaged metadata: `plyd up` says so
             continue
     return sorted(games - UP_ADDRESSES.keys())

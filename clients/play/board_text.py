@@ -1,42 +1,45 @@
-"""Boards, scores and reports of two-player games as text. Independent of the game: it reads State and Report only."""
+"""Boards, scores and reports of two-player games as text. Independent of the game: its card says how it looks."""
 
-import re
+from collections.abc import Mapping
 
 import click
 
 from plyd.clients.library.requests import Report, State
-from plyd.v1 import position_pb2, search_pb2
+from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
-STONES: dict[int, str] = {position_pb2.SIDE_PLAYER_ONE: "x", position_pb2.SIDE_PLAYER_TWO: "o"}
-COLOURS = {"x": "red", "o": "yellow"}
+PLAYERS: tuple[int, ...] = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
+COLOURS = dict(zip(PLAYERS, ("red", "yellow"), strict=True))  # those of the card may be black on black
+UNNAMED = dict(zip(PLAYERS, ("x", "o"), strict=True))  # stones, if the card does not name them
 MAX_PV_MOVES = 12
-TWO_PARTS = re.compile(r"([A-Za-z]+|\d+(?=\D))\W?(\d+)")  # a move with column and row: h8, or 8,8
 
 
 def other(side: int) -> int:
     """The opponent."""
-    return next(stone for stone in STONES if stone != side)
+    return next(each for each in PLAYERS if each != side)
 
 
-class Labels:
-    """Names of columns and rows, taken from the moves to their cells."""
+class Look:
+    """How a game looks in a terminal: the stones of the sides, and the names of columns and rows."""
 
-    def __init__(self) -> None:
-        self.columns: dict[int, str] = {}
-        self.rows: dict[int, str] = {}
+    def __init__(self, card: engine_pb2.EngineInfo) -> None:
+        self.stones: dict[int, str] = UNNAMED | {side.side: side.stone for side in card.sides if side.stone}
+        self.colours = {self.stones[side]: COLOURS[side] for side in PLAYERS}
+        self._columns, self._rows = list(card.board_look.column_labels), list(card.board_look.row_labels)
+        self._rows_from_bottom = card.board_look.rows_from_bottom
+        if card.board_look.kind == engine_pb2.BOARD_KIND_DROPPED:
+            self._rows = []  # a move is a column
 
-    def learn(self, state: State) -> None:
-        """Take the names from the legal moves of a state; a move without a row names its column."""
-        for legal in state.legal_moves:
-            if legal.HasField("cell"):
-                row, column = divmod(legal.cell, state.board.columns)
-                parts = TWO_PARTS.fullmatch(legal.move)
-                self.columns[column] = parts[1] if parts else legal.move
-                if parts:
-                    self.rows[row] = parts[2]
+    def column_labels(self, columns: int) -> list[str]:
+        """The names of a board's columns, "" for those that have none."""
+        return (self._columns + [""] * columns)[:columns]
+
+    def row_labels(self, rows: int) -> list[str]:
+        """The names of a board's rows from the top, "" for those that have none."""
+        labels = (self._rows + [""] * rows)[:rows]
+        return labels[::-1] if self._rows_from_bottom else labels
 
 
-def draw(state: State, labels: Labels, last: int | None) -> str:
+def draw(state: State, look: Look) -> str:
     """The board with its labels above and on the left, and the last move in parentheses.
 
     1  2  3  4
@@ -45,28 +48,29 @@ def draw(state: State, labels: Labels, last: int | None) -> str:
     #  x (o) .
     """
     board = state.board
-    width = max(map(len, (*board.cells, *labels.columns.values(), ".")))
-    margin = max(map(len, labels.rows.values()), default=0)
-    head = "".join(f" {labels.columns.get(column, ''):>{width}} " for column in range(board.columns))
-    lines = [" " * margin + click.style(head.rstrip(), dim=True)]
-    for row in range(board.rows):
+    columns, rows = look.column_labels(board.columns), look.row_labels(board.rows)
+    width, margin = max(map(len, (*board.cells, *columns, "."))), max(map(len, rows), default=0)
+    head = "".join(f" {name:>{width}} " for name in columns)
+    lines = [" " * margin + click.style(head.rstrip(), dim=True)] if any(columns) else []
+    for row, name in enumerate(rows):
         cells = range(row * board.columns, (row + 1) * board.columns)
-        drawn = "".join(_cell(board.cells[cell], width, is_last=cell == last) for cell in cells)
-        name = click.style(f"{labels.rows.get(row, ''):>{margin}}", dim=True) if margin else ""
-        lines.append(name + drawn.rstrip())
+        drawn = "".join(
+            _cell(board.cells[cell], width, look.colours, is_last=cell in state.last_cells) for cell in cells
+        )
+        lines.append((click.style(f"{name:>{margin}}", dim=True) if margin else "") + drawn.rstrip())
     return "\n".join(lines)
 
 
-def _cell(label: str, width: int, *, is_last: bool) -> str:
+def _cell(label: str, width: int, colours: Mapping[str, str], *, is_last: bool) -> str:
     text = f"{label or '.':>{width}}"
-    if label in COLOURS:
-        text = click.style(text, fg=COLOURS[label], bold=True, reverse=is_last or None)
+    if label in colours:
+        text = click.style(text, fg=colours[label], bold=True, reverse=is_last or None)
     else:
         text = click.style(text, dim=True)
     return f"({text})" if is_last else f" {text} "
 
 
-def score_text(score: search_pb2.Score) -> str:
+def score_text(score: search_pb2.Score, stones: Mapping[int, str]) -> str:
     """A score as text: "61.5% for x", "o wins in 7 plies", "a draw"."""
     value = score.WhichOneof("value")
     if value == "proven":
@@ -75,15 +79,15 @@ def score_text(score: search_pb2.Score) -> str:
         plies = f" in {count} {'ply' if count == 1 else 'plies'}" if score.proven.HasField("plies") else ""
         if result == search_pb2.RESULT_DRAW:
             return f"a draw{plies}"
-        return f"{STONES[side if result == search_pb2.RESULT_WIN else other(side)]} wins{plies}"
+        return f"{stones[side if result == search_pb2.RESULT_WIN else other(side)]} wins{plies}"
     if value == "win_probability":
-        return f"{score.win_probability:.1%} for {STONES[score.point_of_view]}"
+        return f"{score.win_probability:.1%} for {stones[score.point_of_view]}"
     return f"{score.expected_points:,.1f} points" if value == "expected_points" else "no score"
 
 
-def report_text(report: Report) -> str:
+def report_text(report: Report, stones: Mapping[int, str]) -> str:
     """Score, nodes, nodes per second and principal variation of a report."""
-    words = [score_text(report.score), f"{report.nodes:,} nodes"]
+    words = [score_text(report.score, stones), f"{report.nodes:,} nodes"]
     if report.elapsed_us:
         words.append(f"{report.nodes * 1_000_000 // report.elapsed_us:,}/s")
     if report.lines:

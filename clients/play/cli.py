@@ -1,4 +1,4 @@
-"""The group `plyd play`, with one command per game."""
+"""The group `plyd play`, with one command per game: those of plyd, and every plug-in game for two."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -6,6 +6,7 @@ from typing import ClassVar
 import click
 
 from plyd.clients.cli import LazyGroup
+from plyd.clients.library.up_addresses import plugin_games
 
 
 class PlayGroup(LazyGroup):
@@ -18,12 +19,23 @@ class PlayGroup(LazyGroup):
         "gomoku": "plyd.clients.play.terminal:gomoku",
     }
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The games of plyd, then those of plug-ins."""
+        return [*super().list_commands(ctx), *plugin_games()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a game."""
+        if cmd_name in self.places or cmd_name not in plugin_games():
+            return super().get_command(ctx, cmd_name)
+        from plyd.clients.play.terminal import command_of
+
+        return command_of(cmd_name)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Move the game to the front if options come first."""
         if args and args[0].startswith("-"):
-            index = next(
-                (i for i, word in enumerate(args) if word in self.places and not self._is_value(ctx, args, i)), 0
-            )
+            games = self.list_commands(ctx)
+            index = next((i for i, word in enumerate(args) if word in games and not self._is_value(ctx, args, i)), 0)
             args = [args[index], *args[:index], *args[index + 1 :]]
         return super().parse_args(ctx, args)
 
@@ -31,9 +43,10 @@ class PlayGroup(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of a game; raises UsageError for an unknown game."""
-        if args[0] not in self.places:
-            raise click.UsageError(f"{args[0]!r} is not one of {', '.join(map(repr, self.places))}.", ctx)
-        return super().resolve_command(ctx, args)
+        games = self.list_commands(ctx)
+        if args[0] not in games:
+            raise click.UsageError(f"{args[0]!r} is not one of {', '.join(map(repr, games))}.", ctx)
+        return args[0], self.get_command(ctx, args[0]), args[1:]
 
     def _is_value(self, ctx: click.Context, args: list[str], index: int) -> bool:
         """Whether a word that could be a game is the value of the option before it, as in --until 2048."""
@@ -45,7 +58,9 @@ class PlayGroup(LazyGroup):
 
 @click.group(cls=PlayGroup, short_help="Play a game, or many.", subcommand_metavar="GAME [ARGS]...")
 def play() -> None:
-    """Play Connect Four or Gomoku against the engine, or many games of 2048 or 2584 with statistics.
+    """Play a game for two against the engine, or many games of 2048 or 2584 with statistics.
+
+    Games of other packages are here as soon as they are installed.
 
     \b
     Options of every game: --move-time MS, the time per move,

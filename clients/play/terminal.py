@@ -1,9 +1,11 @@
-"""`plyd play connect4` and `plyd play gomoku`: a person against the engine. The daemon applies the rules."""
+"""`plyd play GAME` for every game for two: a person against the engine. The daemon applies the rules."""
 
 import contextlib
 import io
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -13,7 +15,9 @@ from plyd.clients.library.client import EngineClient
 from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.requests import LimitArgs
+from plyd.clients.play.board_text import PLAYERS, Look
 from plyd.clients.play.terminal_game import TerminalGame, TerminalSettings
+from plyd.v1.engine_pb2 import EngineInfo, StartForm
 
 MOVE_MS = 1000
 FIRST_SECONDS = 1.0  # retries of the first connection
@@ -51,84 +55,120 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command(short_help="Play Connect Four against the engine.")
-@click.option("--size", metavar="CxR", help="Columns x rows, 4 to 16 each.  [default: 7x6]")
-@click.option("--forbidden", metavar="C,R", help="A blocked cell: its column, and its row from the bottom.")
-@click.option("--start", metavar="TEXT", help='Starting position: rows from the top, "..../..../..o./.xx.".')
-@shared_options
-def connect4(size: str | None, forbidden: str | None, start: str | None, **options: Any) -> None:
-    """Play Connect Four against the engine. x moves first; a move is the number of a column.
+HELP = """Play {title} against the engine.
 
-    With each of its moves the engine shows its score, the nodes searched, and the moves it expects.
+{notation}
 
-    Commands: undo, hint, swap, new, board, help, quit. Input may come from a pipe; the output is then without colours.
-    Invalid input is reported on stderr and ignored.
+With each of its moves the engine shows its score, the nodes searched, and the moves it expects.
 
-    \b
-    plyd play connect4
-    plyd play connect4 --size 12x10 --forbidden 5,3 --first engine --move-time 3000
-    plyd play connect4 --watch --nodes 20000
-    """
-    if start is not None and (size is not None or forbidden is not None):
-        raise click.UsageError("--start excludes --size and --forbidden")
-    if start is None:
-        start = size or "7x6"
-        start += f" #{forbidden}" if forbidden is not None else ""
-    run("connect4", start, options)
+Commands: undo, hint, swap, new, board, help, quit. Input may come from a pipe; the output is then without colours.
+Invalid input is reported on stderr and ignored.
+
+\b
+plyd play {game}
+plyd play {game} --first engine --move-time 3000
+plyd play {game} --watch --move-time 200
+"""
 
 
-@click.command(short_help="Play Gomoku against the engine.")
-@click.option("--size", type=click.IntRange(5, 20), metavar="N", help="Rows and columns, 5 to 20.  [default: 15]")
-@click.option(
-    "--variant",
-    type=click.Choice(["freestyle", "standard", "renju"]),
-    default="freestyle",
-    show_default=True,
-    help="freestyle: five or more in a row win. standard: exactly five. renju: forbidden moves for x.",
-)
-@click.option("--start", metavar="TEXT", help='Starting position: rows from the top, "...../...../..x../..o../.....".')
-@shared_options
-def gomoku(size: int | None, variant: str, start: str | None, **options: Any) -> None:
-    """Play Gomoku against the engine. x moves first; a move is the letter of a column and the number of a row: h8.
+def command_of(game: str, title: str = "", notation: str = "") -> click.Command:
+    """The command that plays a game; what the game allows, its card says when the daemon answers."""
+    notation = notation or "The command help shows the moves; type a move as the daemon writes it."
 
-    With each of its moves the engine shows its score, the nodes searched, and the moves it expects.
+    @click.command(
+        game, help=HELP.format(game=game, title=title or game, notation=notation), short_help=f"Play {title or game}."
+    )
+    @click.option("--size", metavar="CxR", help="Size of the board: columns x rows, or one number if it is square.")
+    @click.option("--blocked", "--forbidden", metavar="C,R", help="Block a cell: its column, and its row from below.")
+    @click.option("--variant", metavar="NAME", default="", help="Rules to play by.  [default: the game's first]")
+    @click.option("--start", metavar="TEXT", help="Starting position, in the game's notation.")
+    @shared_options
+    def command(size: str | None, blocked: str | None, variant: str, start: str | None, **options: Any) -> None:
+        if start is not None and (size is not None or blocked is not None):
+            raise click.UsageError("--start excludes --size and --blocked")
+        run(game, Wish(size, blocked, variant, start), options)
 
-    Commands: undo, hint, swap, new, board, help, quit. Input may come from a pipe; the output is then without colours.
-    Invalid input is reported on stderr and ignored.
-
-    \b
-    plyd play gomoku
-    plyd play gomoku --size 19 --variant standard --first engine --move-time 3000
-    plyd play gomoku --watch --move-time 200
-    """
-    if start is not None and size is not None:
-        raise click.UsageError("--start and --size exclude each other")
-    size = size or 15
-    run("gomoku", start if start is not None else f"{size}x{size}", options, variant)
+    return command
 
 
-def run(game: str, start: str, options: dict[str, Any], variant: str = "") -> None:
+connect4 = command_of("connect4", "Connect Four", "x moves first; a move is the number of a column.")
+gomoku = command_of("gomoku", "Gomoku", "x moves first; a move is the letter of a column and the number of a row: h8.")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The board that the command line asks for."""
+
+    size: str | None
+    blocked: str | None
+    variant: str
+    start: str | None
+
+    def check_variant(self, card: EngineInfo) -> None:
+        """Raise UsageError for a variant that the game does not have."""
+        known = [variant.name for variant in card.variants]
+        if self.variant and self.variant not in known:
+            names = ", ".join(map(repr, known))
+            raise click.BadParameter(f"{self.variant!r} is not one of {names}.", param_hint="--variant")
+
+    def start_of(self, card: EngineInfo) -> str:
+        """The start in the game's notation."""
+        if self.start is not None:
+            return self.start
+        if self.size is None and self.blocked is None:
+            return ""
+        form = card.start_form
+        if not card.HasField("start_form") or (self.blocked is not None and not form.blocked_cell):
+            what = "--size" if self.size is not None and not card.HasField("start_form") else "--blocked"
+            raise click.UsageError(f"{card.title} takes no {what}")
+        columns, rows = self._size(form)
+        start = form.template.replace("{columns}", columns).replace("{rows}", rows)
+        if self.blocked is not None:
+            column, _, row = self.blocked.partition(",")
+            start += form.blocked_cell.replace("{column}", column).replace("{row}", row)
+        return start
+
+    def _size(self, form: StartForm) -> tuple[str, str]:
+        """Columns and rows."""
+        if self.size is None:
+            return str(form.columns), str(form.rows)
+        found = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", self.size, re.ASCII)
+        if not found or (found[2] is None and not form.square):
+            allowed = "a number such as 15" if form.square else "columns x rows, such as 7x6"
+            raise click.BadParameter(f"{self.size!r}; expected {allowed}", param_hint="--size")
+        return found[1], found[2] or found[1]
+
+
+def run(game: str, wish: Wish, options: dict[str, Any]) -> None:
     """Play until the person leaves."""
     connect = options["connect"]
     if connect == "":
         raise click.BadParameter("an address is HOST:PORT or unix:PATH", param_hint="--connect")
     if options["watch"] and options["ponder"]:
         raise click.UsageError("--ponder and --watch exclude each other")
-    settings = settings_of(game, start, options)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # invalid bytes are an invalid move
     try:
         with contextlib.ExitStack() as stack:
             target = connect if connect is not None else stack.enter_context(EmbeddedDaemon(game)).target
             with EngineClient(target, game, retry_seconds=FIRST_SECONDS) as client:
-                client.describe()  # fails if no daemon answers
-            client = stack.enter_context(EngineClient(target, game, variant, history=False))
-            stack.enter_context(contextlib.closing(TerminalGame(client, settings))).run()
+                [card] = client.describe().engines  # fails if no daemon answers
+            check_for_two(card)
+            wish.check_variant(card)
+            settings = settings_of(game, wish.start_of(card), options)
+            client = stack.enter_context(EngineClient(target, game, wish.variant, history=False))
+            stack.enter_context(contextlib.closing(TerminalGame(client, settings, Look(card)))).run()
     except PlydError as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         click.echo()
         sys.exit(130)
+
+
+def check_for_two(card: EngineInfo) -> None:
+    """Raise ClickException unless two players take turns, as far as the card says."""
+    if card.sides and tuple(side.side for side in card.sides) != PLAYERS:
+        raise click.ClickException(f"{card.title} is not a game for two players without chance; the page plays it")
 
 
 def settings_of(game: str, start: str, options: dict[str, Any]) -> TerminalSettings:

@@ -12,7 +12,7 @@ import click
 from plyd.clients.library.client import EngineClient, Game
 from plyd.clients.library.errors import InvalidRequest, Unavailable
 from plyd.clients.library.requests import WINNERS, LimitArgs, Report
-from plyd.clients.play.board_text import STONES, Labels, draw, other, report_text
+from plyd.clients.play.board_text import Look, draw, other, report_text
 from plyd.v1 import position_pb2
 
 MAX_LISTED_MOVES = 20  # by the command help
@@ -42,20 +42,19 @@ class TerminalSettings:
 
 
 class PlayedMove(NamedTuple):
-    """A move of the game: the side that made it, its text, and its cell if it has one."""
+    """A move of the game: the side that made it, and its text."""
 
     mover: int
     move: str
-    cell: int | None
 
 
 class TerminalGame:
     """Games of a person against the engine, or of the engine against itself, one after another."""
 
-    def __init__(self, client: EngineClient, settings: TerminalSettings) -> None:
+    def __init__(self, client: EngineClient, settings: TerminalSettings, look: Look) -> None:
         self._client = client
         self._settings = settings
-        self._labels = Labels()
+        self._look = look
         self._played: list[PlayedMove] = []  # the history is kept here: the daemon need not repeat it
         self._game = self._open()
         mover = self._game.state.to_move or position_pb2.SIDE_PLAYER_ONE
@@ -98,10 +97,11 @@ class TerminalGame:
 
     def _answer(self) -> None:
         """Let the engine move."""
-        mover = STONES[self._game.state.to_move]
+        mover = self._look.stones[self._game.state.to_move]
         report = self._think()
         self._play(report.move)
-        say(f"{'' if self._settings.watch else 'engine, '}{mover}: {report.move}  ({report_text(report)})")
+        who = mover if self._settings.watch else f"engine, {mover}"
+        say(f"{who}: {report.move}  ({report_text(report, self._look.stones)})")
         self._show()
         if self._settings.ponder and self._game.state.to_move:
             self._game.go(ponder=True)  # until the next command; its reports are not read
@@ -121,11 +121,11 @@ class TerminalGame:
             complain("the game is over; type undo, new or quit")
             return
         report = self._think()
-        say(f"hint: {report.move}  ({report_text(report)})")
+        say(f"hint: {report.move}  ({report_text(report, self._look.stones)})")
 
     def _swap(self) -> None:
         self._person = other(self._person)
-        say(f"you are {STONES[self._person]} now")
+        say(f"you are {self._look.stones[self._person]} now")
 
     def _new(self) -> None:
         self._game.close()
@@ -143,24 +143,22 @@ class TerminalGame:
     def _show(self) -> None:
         """Print the board, and the result if the game is over."""
         state = self._game.state
-        self._labels.learn(state)
-        say(draw(state, self._labels, self._played[-1].cell if self._played else None))
+        say(draw(state, self._look))
         if not state.to_move:
             winner = WINNERS.get(state.outcome)
             who = "" if self._settings.watch or not winner else "you, " if winner == self._person else "engine, "
-            say(f"{who}{STONES[winner]} wins" if winner else "a draw")
+            say(f"{who}{self._look.stones[winner]} wins" if winner else "a draw")
 
     def _prompt(self) -> str:
-        return f"you, {STONES[self._person]}: " if self._game.state.to_move else "undo, new or quit: "
+        return f"you, {self._look.stones[self._person]}: " if self._game.state.to_move else "undo, new or quit: "
 
     def _open(self, moves: Sequence[str] = ()) -> Game:
         return self._client.play(self._settings.start, moves, **self._settings.options)
 
     def _play(self, move: str) -> None:
-        before = self._game.state
-        cells = {legal.move: legal.cell for legal in before.legal_moves if legal.HasField("cell")}
+        mover = self._game.state.to_move
         self._ask(lambda game: game.moves(move))
-        self._played.append(PlayedMove(before.to_move, move, cells.get(move)))
+        self._played.append(PlayedMove(mover, move))
 
     def _think(self) -> Report:
         return self._ask(lambda game: game.best(**self._settings.thinking))

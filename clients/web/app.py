@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
@@ -60,7 +61,7 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = ()) -> ASGIApp:
     routes = [
         Route("/", _page),
         Route("/healthz", _health(daemons)),
-        Route("/export", _with_errors(_export), methods=["POST"]),
+        Route("/export", _with_errors(partial(_export, daemons)), methods=["POST"]),
         Route("/import", _with_errors(_import), methods=["POST"]),
         WebSocketRoute("/socket", serve_socket),
         Mount("/static", StaticFiles(directory=STATIC)),
@@ -147,10 +148,10 @@ def _with_errors(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Re
     return handler
 
 
-async def _export(request: Request) -> Response:
+async def _export(daemons: DaemonPool, request: Request) -> Response:
     """The file of a game; the request has the record and the format as JSON."""
     record, form = parse_export(await _body(request))
-    name, kind, data = await run_in_threadpool(files.write, record, form)
+    name, kind, data = await run_in_threadpool(files.write, record, form, daemons.card(record.game))
     return Response(data, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from plyd.clients.formats.files import FORMATS
 from plyd.clients.library.errors import DaemonFault, InvalidRequest, Overloaded, PlydError
 from plyd.clients.web.daemons import DaemonPool
 from plyd.clients.web.messages import PageRequest, card_json, error_json, report_json, state_json
@@ -171,10 +170,7 @@ class PageConnection:
         await asyncio.wait([search.task])
 
     def _send_games(self) -> None:
-        games = [
-            card_json(engine, is_there=is_there, formats=FORMATS.get(engine.game, ("text",)))
-            for engine, is_there in self._daemons.cards()
-        ]
+        games = [card_json(engine, is_there=is_there) for engine, is_there in self._daemons.cards()]
         self._send({"games": games, "isComplete": self._daemons.is_complete}, "games")
 
     def _send(self, message: dict[str, Any], kind: object = None) -> None:

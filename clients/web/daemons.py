@@ -89,6 +89,10 @@ class DaemonPool:
                     cards[engine.game] = (engine, is_serving)
         return list(cards.values())
 
+    def card(self, game: str) -> engine_pb2.EngineInfo:
+        """The card of a game that is or was served."""
+        return next(engine for engine in self.find(game).engines if engine.game == game)
+
     @property
     def is_complete(self) -> bool:
         """Whether every daemon serves."""

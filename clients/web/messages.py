@@ -14,11 +14,12 @@ Each answer repeats the `id` and has one of `state`, `report`, `queue` (place in
 """
 
 import json
+import re
 from dataclasses import asdict
 from typing import Any
 
 from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
-from plyd.clients.formats.files import GameRecord
+from plyd.clients.formats.files import GameRecord, formats_of
 from plyd.clients.library.errors import InvalidRequest, PlydError
 from plyd.clients.library.requests import Position, Report, State
 from plyd.clients.web.search_stream import PageQuery
@@ -29,6 +30,7 @@ MAX_SECONDS = 300.0
 MAX_NODES = 1 << 40
 MAX_LINES = 64
 MAX_OPTIONS = 32
+COLOUR = re.compile("#[0-9a-fA-F]{6}")
 SIDES = {
     position_pb2.SIDE_PLAYER_ONE: "one",
     position_pb2.SIDE_PLAYER_TWO: "two",
@@ -42,6 +44,19 @@ OUTCOMES = {
     position_pb2.OUTCOME_DRAW: "draw",
 }
 RESULTS = {search_pb2.RESULT_WIN: "win", search_pb2.RESULT_DRAW: "draw", search_pb2.RESULT_LOSS: "loss"}
+BOARD_KINDS = {
+    engine_pb2.BOARD_KIND_TILES: "tiles",
+    engine_pb2.BOARD_KIND_POINTS: "points",
+    engine_pb2.BOARD_KIND_CELLS: "cells",
+    engine_pb2.BOARD_KIND_DROPPED: "dropped",
+}
+MOVE_KINDS = {
+    position_pb2.MOVE_KIND_CELL: "cell",
+    position_pb2.MOVE_KIND_FROM_TO: "from-to",
+    position_pb2.MOVE_KIND_SLIDE: "slide",
+    position_pb2.MOVE_KIND_PASS: "pass",
+    position_pb2.MOVE_KIND_BUTTON: "button",
+}
 OPTION_TYPES = {
     engine_pb2.OPTION_TYPE_INTEGER: "integer",
     engine_pb2.OPTION_TYPE_NUMBER: "number",
@@ -183,14 +198,17 @@ def state_json(state: State) -> dict[str, Any]:
         "rows": state.board.rows,
         "columns": state.board.columns,
         "cells": list(state.board.cells),
+        "won": list(state.board.winning_cells),
+        "last": list(state.last_cells),
         "legal": [_legal_json(move) for move in state.legal_moves],
     }
 
 
 def _legal_json(move: position_pb2.LegalMove) -> dict[str, Any]:
-    fields: dict[str, Any] = {"move": move.move}
-    if move.HasField("cell"):
-        fields["cell"] = move.cell
+    """A legal move as JSON: what it is, how it is made, and the cells to point at, in order."""
+    cells = list(move.cells) or ([move.cell] if move.HasField("cell") else [])
+    kind = MOVE_KINDS.get(move.kind, "cell" if cells else "button")
+    fields: dict[str, Any] = {"move": move.move, "kind": kind, "cells": cells}
     if move.HasField("probability"):
         fields["probability"] = move.probability
     return fields
@@ -232,7 +250,7 @@ def _line_json(line: search_pb2.Line) -> dict[str, Any]:
     return fields
 
 
-def card_json(engine: engine_pb2.EngineInfo, *, is_there: bool, formats: tuple[str, ...]) -> dict[str, Any]:
+def card_json(engine: engine_pb2.EngineInfo, *, is_there: bool) -> dict[str, Any]:
     """What the page needs to know of an engine, as JSON."""
     limits = engine.board_limits
     return {
@@ -248,7 +266,41 @@ def card_json(engine: engine_pb2.EngineInfo, *, is_there: bool, formats: tuple[s
         "columns": [limits.min_columns, limits.max_columns],
         "capabilities": [CAPABILITIES[each] for each in engine.capabilities if each in CAPABILITIES],
         "options": [_option_json(option) for option in engine.options],
-        "formats": list(formats),
+        "formats": list(formats_of(engine)),
+        "board": _look_json(engine.board_look),
+        "sides": [_side_json(side) for side in engine.sides],
+        "start": _start_json(engine.start_form) if engine.HasField("start_form") else None,
+    }
+
+
+def _look_json(look: engine_pb2.BoardLook) -> dict[str, Any]:
+    """How a board is drawn; the kind is "plain", a plain grid, if it is none that this page knows."""
+    return {
+        "kind": BOARD_KINDS.get(look.kind, "plain"),
+        "columns": list(look.column_labels),
+        "rows": list(look.row_labels),
+        "rowsFromBottom": look.rows_from_bottom,
+        "emptyIsOpen": look.empty_is_open,
+    }
+
+
+def _side_json(look: engine_pb2.SideLook) -> dict[str, Any]:
+    return {
+        "side": SIDES.get(look.side, ""),
+        "name": look.name,
+        "stone": look.stone,
+        "colour": look.colour if COLOUR.fullmatch(look.colour) else "",
+    }
+
+
+def _start_json(form: engine_pb2.StartForm) -> dict[str, Any]:
+    return {
+        "template": form.template,
+        "isSquare": form.square,
+        "rows": form.rows,
+        "columns": form.columns,
+        "step": form.step or 1,
+        "blockedCell": form.blocked_cell,
     }
 
 

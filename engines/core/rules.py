@@ -48,6 +48,7 @@ class Board:
 class Move:
     """A legal move: its text, the cell it fills (None if not a single cell), its probability (chance moves only).
 
+    The text is one word without any of .,:# so that links and text files can hold a list of moves.
     `cells` are all cells that a person points at, in order, if there are several.
     """
 

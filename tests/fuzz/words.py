@@ -1,6 +1,7 @@
 """What has to hold for any lines of the text protocols, messages of the page, and files of games."""
 
 import asyncio
+import functools
 import io
 import json
 import re
@@ -197,15 +198,15 @@ def check_written(record, form: str) -> None:
     """A record that can be written is read as it was."""
     from plyd.clients.formats.files import read, write
 
-    name, _, data = write(record, form)
+    name, _, data = write(record, form, card_of(record.game))
     again = read(name, data)
-    assert (again.game, again.moves) == (record.game, record.moves)
-    assert again == read(name, write(again, form)[2])
+    assert (again.game.strip(), again.moves) == (record.game.strip(), record.moves)
+    assert again == read(name, write(again, form, card_of(again.game))[2])
 
 
 def check_game_file(file_name: str, data: bytes) -> None:
     """A file of a game is read or refused; what was read can be written, and is then read as it was."""
-    from plyd.clients.formats.files import FORMATS, read, write
+    from plyd.clients.formats.files import formats_of, read, write
     from plyd.clients.library.errors import InvalidRequest
 
     try:
@@ -213,15 +214,25 @@ def check_game_file(file_name: str, data: bytes) -> None:
     except InvalidRequest as error:
         assert str(error)
         return
-    for form in FORMATS[record.game]:
+    for form in formats_of(card_of(record.game)):
         try:
-            name, _, written = write(record, form)
+            name, _, written = write(record, form, card_of(record.game))
         except InvalidRequest as error:
             assert form != "text", repr(error)  # which can hold any game
             continue
         again = read(name, written)
         assert again.moves == record.moves
-        assert again == read(name, write(again, form)[2])
+        assert again == read(name, write(again, form, card_of(again.game))[2])
+
+
+@functools.cache
+def card_of(game: str):
+    """The card of a game; of one that there is not, an empty one."""
+    from plyd.engines import registry
+    from plyd.servers.rpc.messages import engine_message
+    from plyd.v1.engine_pb2 import EngineInfo
+
+    return engine_message(registry.load(game)) if game in registry.ENGINES else EngineInfo(game="unknown")
 
 
 def check_course_record(data: bytes) -> None:

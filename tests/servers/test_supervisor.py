@@ -35,8 +35,8 @@ def lines(monkeypatch):
     return said
 
 
-def script(name, text=PATIENT):
-    return Script(name, Address("127.0.0.1", 0), (), script=text)
+def script(name, text=PATIENT, **facts):
+    return Script(name, Address("127.0.0.1", 0), (), script=text, **facts)
 
 
 async def run_until(claim, *specs):
@@ -133,3 +133,14 @@ if not first.exists():
 {PATIENT}
 """
     assert asyncio.run(run_until(lambda _: lines, script("one", killed))) == 0
+
+
+def test_a_plug_in_that_fails_before_it_served_is_left_out_and_the_others_go_on(caplog, lines):
+    caplog.set_level("INFO")
+    broken = script("broken", "raise SystemExit(1)", is_optional=True)
+    claim = lambda it: it._left_out and len(lines) == 1 and "all of them serve" in caplog.text  # noqa: E731
+    assert asyncio.run(run_until(claim, broken, script("good"))) == 0
+    assert "broken is left out; its lines above say why, and the others go on" in caplog.text
+    table = next(record.getMessage() for record in caplog.records if "all of them serve" in record.getMessage())
+    assert "good" in table
+    assert "broken" not in table

@@ -5,7 +5,7 @@ import { AutoSave } from "./autosave.js";
 import { Game, parseLink } from "./game.js";
 import { reportValue } from "./panel.js";
 import { Search } from "./search.js";
-import { defaultSettings, engineOptions, isTiles, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
+import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
 import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
 import { statusOf } from "./text.js";
@@ -126,7 +126,7 @@ export class Controller {
     const isOther = this.card?.game !== card.game;
     const settings = isOther ? loadSettings(card, defaultSettings(card)) : this.settings;
     const wanted = record ?? { variant: settings.variant, start: startText(card, settings) };
-    const game = new Game(this.socket, { ...wanted, game: card.game });
+    const game = new Game(this.socket, { ...wanted, game: card.game, hasChance: hasChance(card) });
     try {
       await game.begin();
       if (record?.values) game.values = record.values.slice(0, game.moves.length + 1);
@@ -185,8 +185,11 @@ export class Controller {
     if (this.mover() === "you") this.playIfLegal(move);
   }
 
+  // A person in the place of chance chooses the cell; what comes there is drawn by the odds.
   drop(cell) {
-    if (this.mover() === "dropper") this.playIfLegal(`${this.game.randomTile()}@${cell}`);
+    if (this.mover() !== "dropper") return;
+    const move = this.game.randomMove((each) => each.cells.includes(cell));
+    if (move) this.playIfLegal(move);
   }
 
   playIfLegal(move) {
@@ -223,13 +226,13 @@ export class Controller {
     }
   }
 
-  // Shows another place in the game, and pauses there.
-  async goTo(ply) {
+  // Shows another place in the game, and pauses there: a ply, or what a function of the game finds.
+  async goTo(where) {
     const { game } = this;
     await this.moving?.done;
     if (game !== this.game) return;
     const token = this.activities.begin("place");
-    const reached = await this.attempt(() => game.load(ply), token);
+    const reached = await this.attempt(() => (typeof where === "function" ? where(game) : game.load(where)), token);
     if (!token.isCurrent) return;
     game.ply = reached ?? game.ply;
     this.isPaused = true;
@@ -241,8 +244,8 @@ export class Controller {
   step(direction) {
     if (!this.game || this.isBusy) return;
     const yours = yourSides(this.card, this.settings);
-    const sides = yours.length ? yours : isTiles(this.card) ? ["one"] : ["one", "two"];
-    this.goTo(this.game.decision(direction, sides));
+    const sides = yours.length ? yours : ["one", "two"];
+    this.goTo((game) => game.decision(direction, sides));
   }
 
   // --- searches
@@ -263,7 +266,7 @@ export class Controller {
     const { options } = this.settings;
     const isNegascout = (options.method ?? options.engine) === "negascout"; // further lines would cost it a ply or two
     const query = { ...limits(this.card, this.settings, this.game.state.toMove), ...(isNegascout ? { lines: 1 } : {}) };
-    const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.game.randomTile() } } : {};
+    const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.game.randomMove().split("@")[0] } } : {}; // see BOARD_KIND_TILES
     const report = await this.think(token, { ...query, ...evil });
     if (token.isCurrent && report?.move) this.makeMoves([report.move]);
   }
@@ -317,7 +320,7 @@ export class Controller {
 
   exportGame(format) {
     const name = (side) => (this.settings[side] === "engine" ? "plyd" : "You");
-    const players = [name("one"), isTiles(this.card) ? "" : name("two")];
+    const players = [name("one"), isForTwo(this.card) ? name("two") : ""];
     return this.attempt(() => saveFile(this.game.record(players), format));
   }
 

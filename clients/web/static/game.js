@@ -4,14 +4,12 @@ const CHUNK = 1000; // moves sent to the bridge in one request
 const MAX_STATES = 64; // kept in memory
 
 export class Game {
-  constructor(socket, { game, variant = "", start = "", moves = [], points = 0 }) {
-    Object.assign(this, { socket, game, variant, start, moves: [...moves], basePoints: points });
+  constructor(socket, { game, variant = "", start = "", moves = [], points = 0, hasChance = false }) {
+    Object.assign(this, { socket, game, variant, start, moves: [...moves], basePoints: points, hasChance });
     this.ply = 0;
     this.marks = []; // by ply: { text, points } of positions that were loaded
     this.values = []; // by ply: the engine's value
     this.states = new Map();
-    this.firstSide = "one";
-    this.hasChance = false;
   }
 
   // Loads the start, then lets chance make its opening moves, or goes to the last move of a record.
@@ -20,13 +18,18 @@ export class Game {
     const first = await this.socket.apply({ game, variant, start });
     this.variant = first.position.variant;
     this.start = first.position.start;
-    this.firstSide = first.toMove;
-    this.hasChance = first.legal.some((each) => each.probability !== undefined) || first.text.startsWith("b ") || first.text.startsWith("a ");
     this.remember(0, first, this.basePoints);
-    const isEmpty = this.hasChance && first.cells.every((cell) => !cell); // then chance drops the first tiles, whoever drops later
+    const isEmpty = first.toMove === "environment" && first.cells.every((cell) => !cell); // then chance makes the first moves, whoever is chance later
     if (isEmpty && !this.moves.length) await this.advance([], true);
     else await this.go(this.moves.length);
-    this.firstPly = isEmpty ? Math.min(2, this.moves.length) : 0;
+    if (isEmpty) await this.findFirstPly();
+  }
+
+  // Finds the first ply at which a player is to move.
+  async findFirstPly() {
+    let ply = 0;
+    while (ply < this.moves.length && this.states.get(await this.load(ply)).toMove === "environment") ply++;
+    this.firstPly = ply;
   }
 
   remember(ply, state, points) {
@@ -57,12 +60,6 @@ export class Game {
     const { game, variant } = this;
     const from = this.base(ply);
     return { game, variant, start: this.marks[from].text, moves: this.moves.slice(from, ply) };
-  }
-
-  sideAt(ply) {
-    if (ply === this.ply && this.state) return this.state.toMove;
-    if (this.hasChance) return this.moves[ply]?.includes("@") ? "environment" : "one";
-    return (ply % 2 === 0) === (this.firstSide === "one") ? "one" : "two";
   }
 
   // Plays moves here, then a move of chance if asked for; resolves to the moves made. Different later moves are dropped.
@@ -104,23 +101,23 @@ export class Game {
     return ply;
   }
 
-  // A tile for a drop here, drawn with the probabilities that the rules give.
-  randomTile() {
-    let left = Math.random();
-    const { legal } = this.state;
-    for (const each of legal) {
-      left -= each.probability ?? 0;
-      if (left <= 0) return each.move.split("@")[0];
-    }
-    return legal[0].move.split("@")[0];
+  // One of the moves of chance that are wanted, drawn by their odds; undefined if there is none.
+  randomMove(isWanted = () => true) {
+    const moves = this.state.legal.filter(isWanted);
+    let left = Math.random() * moves.reduce((sum, each) => sum + (each.probability ?? 0), 0);
+    return (moves.find((each) => (left -= each.probability ?? 0) <= 0) ?? moves[0])?.move;
   }
 
-  // The nearest ply before or after here at which one of these sides decides; the end if there is none.
-  decision(step, sides) {
-    let ply = this.ply + step;
+  // Loads the nearest ply before or after here at which one of these sides decides, or the end; resolves to that ply.
+  async decision(step, sides) {
     const first = this.firstPly ?? 0;
-    while (ply > first && ply < this.moves.length && !sides.includes(this.sideAt(ply))) ply += step;
-    return Math.max(first, Math.min(ply, this.moves.length));
+    let ply = Math.max(first, Math.min(this.ply + step, this.moves.length));
+    while (ply > first && ply < this.moves.length) {
+      const reached = await this.load(ply);
+      if (reached !== ply || sides.includes(this.states.get(ply).toMove)) return reached;
+      ply += step;
+    }
+    return this.load(ply);
   }
 
   link() {

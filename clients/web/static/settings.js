@@ -7,13 +7,21 @@ const STONE_LEVELS = [["Beginner", { nodes: 10 }], ["Easy", { nodes: 100 }], ["F
 const TILE_LEVELS = [["At a glance", { depth: 1 }], ["2 moves deep", { depth: 2 }], ...TIMES([0.01, 0.05, 0.2, 1, 5])];
 const SAME = "the same";
 const DEFAULT_LEVELS = { stones: "1 s a move", tiles: "50 ms a move" };
-const LINES = { gomoku: 8, connect4: 16 };
-const NAMES = { gomoku: { one: "Black", two: "White" }, connect4: { one: "Red", two: "Yellow" } };
+const NAMES = { one: "Player", two: "Player two", environment: "Chance" }; // of sides that the card does not name
 const PLAYERS = { you: "You", engine: "Engine" };
 const DROPPERS = { chance: "Chance", evil: "Evil engine", you: "You" };
 
 export function isTiles(card) {
-  return card.game.startsWith("2");
+  return card.board.kind === "tiles";
+}
+
+// Whether two players play; a card that names no sides is of an engine before sides had names.
+export function isForTwo(card) {
+  return card.sides.length ? card.sides.some(({ side }) => side === "two") : !hasChance(card);
+}
+
+export function hasChance(card) {
+  return card.sides.some(({ side }) => side === "environment");
 }
 
 export function levels(card) {
@@ -34,17 +42,18 @@ export function defaultSettings(card) {
 
 // The engine's options for a search; the search of a game against the evil environment expects its drops.
 export function engineOptions(card, settings) {
-  const isEvil = isTiles(card) && settings.environment === "evil" && card.capabilities.includes("environment");
+  const isEvil = hasChance(card) && settings.environment === "evil" && card.capabilities.includes("environment");
   return { ...settings.options, ...(isEvil ? { environment: "evil" } : {}) };
 }
 
 // Lines of play that a search is asked for: one for each move where moves are few.
 export function lineCount(card) {
-  return LINES[card.game] ?? 4;
+  if (isTiles(card)) return 4;
+  return card.board.kind === "dropped" ? card.columns[1] : 8;
 }
 
 export function sideNames(card) {
-  return NAMES[card?.game] ?? { one: "Player", two: "Player two" };
+  return { ...NAMES, ...Object.fromEntries((card?.sides ?? []).map(({ side, name }) => [side, name])) };
 }
 
 // Who decides now: you, engine, chance, evil, dropper (you, as the environment), or nobody.
@@ -59,7 +68,7 @@ export function moverOf(game, card, settings) {
 
 // The sides that a person plays.
 export function yourSides(card, settings) {
-  const sides = isTiles(card) ? ["one", "environment"] : ["one", "two"];
+  const sides = ["one", ...(isForTwo(card) ? ["two"] : []), ...(hasChance(card) ? ["environment"] : [])];
   return sides.filter((side) => settings[side] === "you");
 }
 
@@ -81,15 +90,14 @@ export function playersForm(card, settings, changed) {
   const set = (name) => (value) => changed({ [name]: value });
   const levelNames = Object.fromEntries(levels(card).map(([name]) => [name, name]));
   const parts = [];
-  if (isTiles(card)) {
-    parts.push(...choice("Player", PLAYERS, settings.one, set("one")));
+  parts.push(...choice(names.one, PLAYERS, settings.one, set("one")));
+  if (isForTwo(card)) parts.push(...choice(names.two, PLAYERS, settings.two, set("two")));
+  if (hasChance(card)) {
     const droppers = card.capabilities.includes("environment") ? DROPPERS : { chance: DROPPERS.chance, you: DROPPERS.you };
-    parts.push(...choice("Tiles come from", droppers, settings.environment, set("environment")));
-  } else {
-    parts.push(...choice(names.one, PLAYERS, settings.one, set("one")), ...choice(names.two, PLAYERS, settings.two, set("two")));
+    parts.push(...choice(`${names.environment} come from`, droppers, settings.environment, set("environment")));
   }
   parts.push(...choice("Strength", levelNames, settings.level, set("level")));
-  if (!isTiles(card)) parts.push(...choice(`${names.two}'s strength`, { [SAME]: SAME, ...levelNames }, settings.levelTwo, set("levelTwo")));
+  if (isForTwo(card)) parts.push(...choice(`${names.two}'s strength`, { [SAME]: SAME, ...levelNames }, settings.levelTwo, set("levelTwo")));
   if (card.options.length) parts.push(optionsForm(card, settings, changed));
   return parts;
 }
@@ -118,21 +126,25 @@ export function setupForm(card, settings, changed) {
     parts.push(...choice("Rules", Object.fromEntries(card.variants.map((each) => [each.name, each.name])), settings.variant, set("variant")));
     parts[1].title = card.variants.map((each) => `${each.name}: ${each.summary}`).join("\n");
   }
-  const size = (label, [min, max], value, name) => field(label, { type: "number", min, max, value, required: true }, (input) => input.reportValidity() && changed({ [name]: Number(input.value) }));
-  if (card.game === "connect4") {
-    parts.push(...size("Columns", card.columns, settings.columns ?? 7, "columns"), ...size("Rows", card.rows, settings.rows ?? 6, "rows"));
+  const { start } = card;
+  if (!start) return parts;
+  const size = (label, [min, max], value, name) => field(label, { type: "number", min, max, step: start.step, value, required: true }, (input) => input.reportValidity() && changed({ [name]: Number(input.value) }));
+  if (start.isSquare) parts.push(...size("Size", card.rows, settings.rows ?? start.rows, "rows"));
+  else parts.push(...size("Columns", card.columns, settings.columns ?? start.columns, "columns"), ...size("Rows", card.rows, settings.rows ?? start.rows, "rows"));
+  if (start.blockedCell) {
     parts.push(...field("Forbidden cell", { type: "text", value: settings.forbidden, placeholder: "column,row or none", pattern: "\\d{1,2},\\d{1,2}|random|" }, (input) => input.reportValidity() && changed({ forbidden: input.value })));
-  } else if (card.game === "gomoku") {
-    parts.push(...size("Size", card.rows, settings.rows ?? 15, "rows"));
   }
   return parts;
 }
 
 // The start of a new game in its notation, as chosen in the form.
 export function startText(card, settings) {
-  if (card.game === "gomoku") return settings.rows ? `${settings.rows}x${settings.rows}` : "";
-  if (card.game !== "connect4") return "";
-  const columns = settings.columns ?? 7, rows = settings.rows ?? 6;
-  const cell = settings.forbidden === "random" ? `${1 + Math.floor(Math.random() * columns)},${1 + Math.floor(Math.random() * rows)}` : settings.forbidden;
-  return `${columns}x${rows}${cell ? ` #${cell}` : ""}`;
+  const { start } = card;
+  if (!start) return "";
+  const rows = settings.rows ?? start.rows, columns = start.isSquare ? rows : settings.columns ?? start.columns;
+  const fill = (template, values) => template.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+  const isRandom = settings.forbidden === "random";
+  const [column, row] = isRandom ? [columns, rows].map((count) => 1 + Math.floor(Math.random() * count)) : settings.forbidden.split(",");
+  const blocked = start.blockedCell && row ? fill(start.blockedCell, { column, row }) : "";
+  return fill(start.template, { columns, rows }) + blocked;
 }

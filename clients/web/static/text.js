@@ -59,6 +59,8 @@ function turnText({ game, mover, names, isPaused }) {
   const { outcome, toMove } = game.state;
   const over = { one: `${names.one} has won.`, two: `${names.two} has won.`, draw: "A draw.", ended: "No move is left: the game is over." };
   if (over[outcome]) return over[outcome];
+  const mustPass = game.state.legal.length > 0 && game.state.legal.every(({ kind }) => kind === "pass");
+  if (mover === "you" && mustPass) return `You have no move, as ${names[toMove]}: pass.`;
   if (mover === "you") return game.hasChance ? "Your move." : `You are to move, as ${names[toMove]}.`;
   if (mover === "engine" && isPaused) return "Paused.";
   if (mover === "engine") return game.hasChance ? "The engine plays." : `The engine thinks, as ${names[toMove]}.`;

@@ -2,7 +2,7 @@
 
 import { byId, el } from "./dom.js";
 import { clearReport, showGraph, showMoves, showReport } from "./panel.js";
-import { isTiles, playersForm, setupForm, sideNames } from "./settings.js";
+import { isForTwo, isTiles, lineCount, playersForm, setupForm, sideNames } from "./settings.js";
 import { StoneBoard } from "./stones.js";
 import { TileBoard } from "./tiles.js";
 
@@ -62,13 +62,25 @@ export class View {
       s: () => controller.stop(),
       a: () => controller.changeSettings({ adviser: !controller.settings.adviser }),
       f: () => this.board.flip(),
-      x: () => isTiles(controller.card) || this.swap(),
+      x: () => isForTwo(controller.card) && this.swap(),
+      p: () => this.pass(),
     };
     if (!this.board.key(event.key, event.target)) {
       if (!actions[event.key]) return;
       actions[event.key]();
     }
     event.preventDefault();
+  }
+
+  // Plays a move; if several moves are made in the same way, asks which.
+  play(move, among = []) {
+    if (among.length > 1 && this.controller.isYours) this.showChoices(among);
+    else this.controller.play(move);
+  }
+
+  pass() {
+    const passes = this.controller.game.state.legal.filter(({ kind }) => kind === "pass");
+    if (passes.length === 1) this.controller.play(passes[0].move);
   }
 
   swap() {
@@ -124,17 +136,35 @@ export class View {
   setUpBoard() {
     const { card } = this.controller;
     const root = byId("board");
-    const actions = { move: (move) => this.controller.play(move), drop: (cell) => this.controller.drop(cell) };
-    this.board = isTiles(card) ? new TileBoard(root, actions) : new StoneBoard(root, actions, card.game);
+    const actions = { move: (move, among) => this.play(move, among), drop: (cell) => this.controller.drop(cell) };
+    this.board = isTiles(card) ? new TileBoard(root, actions) : new StoneBoard(root, actions, card, lineCount(card));
     root.replaceChildren();
     document.body.dataset.game = card.game;
+    for (const side of ["one", "two"]) this.setColour(side, card.sides.find((each) => each.side === side)?.colour);
     document.title = `${card.title} · plyd`;
-    byId("flip").hidden = byId("swap").hidden = isTiles(card);
+    byId("flip").hidden = isTiles(card);
+    byId("swap").hidden = !isForTwo(card);
     byId("notation").textContent = `${card.notation} Examples: ${card.examples.join("   ")}`;
     byId("start").value = "";
     byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, form)));
     byId("thinking-title").title = card.summary;
     this.showGames();
+  }
+
+  // The colour of a side's stones; without one, that of the style sheet.
+  setColour(side, colour) {
+    if (colour) document.body.style.setProperty(`--side-${side}`, colour);
+    else document.body.style.removeProperty(`--side-${side}`);
+  }
+
+  // Buttons for moves that no cell stands for, such as a pass, or for several that the same cells stand for.
+  showChoices(moves) {
+    const isYours = this.controller.mover() === "you";
+    const name = ({ move, kind }) => (kind === "pass" ? "Pass" : move);
+    const buttons = moves.map((each) =>
+      el("button", { type: "button", class: "main", disabled: !isYours, title: each.kind === "pass" ? "Pass (p)" : undefined, onclick: () => this.controller.play(each.move) }, name(each)));
+    byId("choices").replaceChildren(...buttons);
+    byId("choices").hidden = !buttons.length;
   }
 
   showForms() {
@@ -154,6 +184,7 @@ export class View {
     this.drawings.delete("report");
     this.board.advise(null);
     this.board.show(game.state, made, this.controller.mover());
+    this.showChoices(game.state.legal.filter(({ kind }) => kind === "pass" || kind === "button"));
     byId("ply").max = game.moves.length;
     byId("ply").value = game.ply;
     byId("ply-text").textContent = `${game.ply} / ${game.moves.length}`;

@@ -14,7 +14,7 @@ from plyd_othello import kernel
 from plyd_othello.kernel import CELLS, INFINITE, MOST_PLIES, WALL, WIDTH, WON, Stack, Table
 from plyd_othello.rules import PASS, RULES, SIDES, Position, name_of
 
-SLICE = 4000  # nodes between two looks at the clock: a few milliseconds
+SLICE = 1500  # nodes between two looks at the clock: a few milliseconds
 ENTRY_BYTES = 15  # of the table
 DISCS = {".": kernel.EMPTY, "x": kernel.BLACK, "o": kernel.WHITE}
 STEEPNESS = 180.0  # of the evaluation's value as a probability: fitted by eye on games of the engine with itself

@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plyd.clients.formats.files import FORMATS, MOST_BYTES, MOST_MOVES, GameRecord, read, write
+from plyd.clients.formats import files
+from plyd.clients.formats.files import MOST_BYTES, MOST_MOVES, GameRecord, formats_of, read
 from plyd.clients.library.errors import InvalidRequest
+from plyd.engines import registry
 from plyd.engines.connect4.rules import Connect4Rules
 from plyd.engines.gomoku.rules import FREESTYLE
+from plyd.servers.rpc.messages import engine_message
+from plyd.v1.engine_pb2 import EngineInfo
 
 EMPTY_4X4 = "a 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
 NAMES = ("Åsa ]\\[ O'Neill", "plyd 0.1; second")
@@ -29,16 +33,30 @@ MOVES = {
     "connect4": st.integers(1, 16).map(str),
     "gomoku": st.builds("{}{}".format, st.sampled_from("abcdefghijklmno"), st.integers(1, 15)),
 }
-PAIRS = [(game, form) for game, forms in FORMATS.items() for form in forms]
+CARDS = {game: engine_message(registry.load(game)) for game in registry.ENGINES}
+PAIRS = [(game, form) for game, card in CARDS.items() for form in formats_of(card)]
 KEPT = {  # by format, what it cannot hold, and what it says instead
     "psq": {"variant": "", "result": ""},
     "record": {"result": "", "players": ("", ""), "start": EMPTY_4X4},
 }
 
 
-def test_every_game_has_its_formats_and_text_last():
-    assert list(FORMATS) == ["2048", "2584", "2584-2x3", "connect4", "gomoku"]
-    assert {forms[-1] for forms in FORMATS.values()} == {"text"}
+def write(record, form):
+    return files.write(record, form, CARDS.get(record.game, EngineInfo()))
+
+
+def test_formats_are_those_of_the_card_that_are_known_here_and_always_text():
+    assert formats_of(CARDS["gomoku"]) == ("sgf", "psq", "text")
+    assert formats_of(EngineInfo(game="gomoku", file_formats=["pgn", "sgf"])) == ("sgf", "text")
+    assert formats_of(EngineInfo(game="go", file_formats=["sgf"])) == ("text",)
+    assert formats_of(EngineInfo()) == ("text",)
+
+
+@pytest.mark.parametrize("moves", [("pass", "d3", "12"), ("7", "8"), ("1@2", "7", "left"), ("e2e4", "O-O", "9"), ()])
+def test_text_holds_the_moves_of_any_game(moves):
+    record = GameRecord("chess960", start="a b", moves=moves, result="1-0")
+    name, _, data = write(record, "text")
+    assert (name, read(name, data)) == ("chess960.txt", record)
 
 
 @pytest.mark.parametrize(("game", "form"), PAIRS)
@@ -248,16 +266,12 @@ def test_starts_that_are_written_are_those_of_the_daemon():
         ("a.rec", packed([-1]), "action 1 is -1"),
         ("a.rec", packed([0x40]), "action 1 is 64"),
         ("a.rec", packed([0x21, 0x31]), "the game drops both 2-tiles and 3-tiles"),
-        ("a.txt", b"", "the file says game: ''; games are 2048, 2584,"),
-        ("a.txt", b"game: chess\ne4", "the file says game: 'chess'"),
-        ("a.txt", b"game: gomoku\nh8 z9", "move 2 is 'z9'; a move of gomoku is a point such as h8"),
-        ("a.txt", b"game: gomoku\nh8 h21", "move 2 is 'h21'"),
-        ("a.txt", b"game: connect4\n4 0", "move 2 is '0'; a move of connect4 is a column, counted from 1"),
-        ("a.txt", b"game: 2048\nup Down", "move 2 is 'Down'; a move of 2048 is up, right"),
-        ("a.txt", "game: gomoku\nh\uff18".encode(), "move 1 is 'h\uff18'"),
-        ("a.txt", b"game: gomoku\nresult: 2-0", "unknown result '2-0'; results are 1-0, 0-1, 1/2-1/2"),
+        ("a.txt", b"", "the file does not say which game it is; expected a line such as game: gomoku"),
+        ("a.txt", b"game: gomoku\nh8,h9", "move 1 is 'h8,h9'; a move is a word of at most 64 characters, none of .,:#"),
+        ("a.txt", b"game: gomoku\n" + b"h" * 65, "move 1 is 'hhh"),
         ("a.txt", b"game: gomoku\nstart: \x00", r"'\\x00' is not one line of plain text"),
         ("a.txt", b"game: gomoku\n" + b"\xff" * 99, "move 1 is 'ÿÿÿ"),
+        ("a.txt", b"game: \x01\nh8", r"'\\x01' is not one line of plain text"),
         ("a.exe", b"MZ", "cannot tell what 'a.exe' is; files are .sgf, .psq, .rec, .txt"),
         ("", b"", "cannot tell what '' is"),
         ("a.txt", b" " * (MOST_BYTES + 1), "a file of 1048577 bytes; at most 1048576 are allowed"),
@@ -279,13 +293,19 @@ def test_number_of_a_record_that_is_not_there(number):
 @pytest.mark.parametrize(
     ("record", "form", "message"),
     [
-        (GameRecord("chess"), "text", "unknown game 'chess'; games are 2048,"),
         (GameRecord("gomoku"), "pgn", "no format 'pgn' for gomoku; it has sgf, psq, text"),
         (GameRecord("2048"), "record", "no format 'record' for 2048; it has text"),
         (GameRecord("gomoku", moves=("h8\n",)), "text", r"move 1 is 'h8\\n'"),
         (GameRecord("gomoku", variant="a\nb"), "text", "is not one line of plain text"),
         (GameRecord("gomoku", start="9x9", moves=("k1",)), "sgf", "move 'k1' is off a board of 9x9"),
         (GameRecord("gomoku", start="9x9", moves=("a10",)), "psq", "move 'a10' is off a board of 9x9"),
+        (GameRecord("gomoku", moves=("pass",)), "sgf", "move 'pass' is no point; points are such as h8"),
+        (GameRecord("gomoku", moves=("h\uff18",)), "psq", "is no point"),
+        (
+            GameRecord("2584", moves=("Down",)),
+            "record",
+            "a move 'Down'; moves are up, right, down, left, or INDEX@CELL",
+        ),
         (GameRecord("gomoku", start="9x8"), "sgf", "cannot read the start '9x8'"),
         (GameRecord("gomoku", start="...../....."), "sgf", "cannot read the start"),
         (GameRecord("gomoku", start="#..../...../...../...../....."), "sgf", "SGF has no blocked points"),
@@ -304,7 +324,7 @@ def test_games_that_cannot_be_written(record, form, message):
 @given(st.sampled_from(["a.sgf", "a.psq", "a.rec", "a.txt", "a"]), st.binary(max_size=200) | st.text().map(str.encode))
 def test_no_file_breaks_anything(name, data):
     with contextlib.suppress(InvalidRequest):
-        assert read(name, data).game in FORMATS
+        assert read(name, data).game
 
 
 @pytest.mark.parametrize("name", ["9,9,100", "1,1", "7", "-1"])
@@ -323,4 +343,4 @@ def test_a_game_that_no_record_file_can_hold_is_not_written_to_one():
 def test_a_drop_is_written_in_one_way_only(move):
     """Found by `make fuzz`: a record file has numbers, so "3@04" came back as "3@4"."""
     with pytest.raises(InvalidRequest, match=move):
-        read("a.txt", f"game: 2584\n1@2 {move} left\n".encode())
+        write(GameRecord("2584", moves=("1@2", move, "left")), "record")

@@ -265,8 +265,10 @@ def test_a_move_that_is_none(gomoku_game, typed, message):
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
-        (["--size", "4"], 2, "4 is not in the range 5<=x<=20"),
-        (["--size", "5", "--start", "5x5"], 2, "--start and --size exclude each other"),
+        (["--size", "4"], 1, '4 rows in "4x4"; allowed is 5 to 20'),
+        (["--size", "five"], 2, "'five'; expected a number such as 15"),
+        (["--forbidden", "1,1"], 2, "Gomoku takes no --blocked"),
+        (["--size", "5", "--start", "5x5"], 2, "--start excludes --size and --blocked"),
         (["--start", "5x6"], 1, "boards are square"),
         (["--variant", "caro"], 2, "'caro' is not one of 'freestyle', 'standard', 'renju'"),
     ],
@@ -285,7 +287,8 @@ def test_wrong_usage_of_gomoku(gomoku_game, options, status, message):
     [
         (["--size", "3x4"], 1, '3 columns in "3x4"; allowed is 4 to 16'),
         (["--size", "4x4", "--forbidden", "5,1"], 1, "forbidden cell 5,1"),
-        (["--size", "4x4", "--start", "4x4"], 2, "--start excludes --size and --forbidden"),
+        (["--size", "4x4", "--start", "4x4"], 2, "--start excludes --size and --blocked"),
+        (["--size", "4"], 2, "'4'; expected columns x rows, such as 7x6"),
         (["--start", "..../...."], 1, "2 rows"),
         (["--option", "seed"], 2, "'seed'; expected NAME=VALUE"),
         (["--option", "sed=1"], 1, 'unknown option "sed"'),

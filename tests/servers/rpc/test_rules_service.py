@@ -69,7 +69,7 @@ def test_everything_is_said_about_a_position_before_a_slide(fibonacci):
         text="b 2 1 0 0 0 0",
         to_move=position_pb2.SIDE_PLAYER_ONE,
         outcome=position_pb2.OUTCOME_ONGOING,
-        legal_moves=[{"move": "right"}, {"move": "down"}, {"move": "left"}],
+        legal_moves=[{"move": slide, "kind": position_pb2.MOVE_KIND_SLIDE} for slide in ("right", "down", "left")],
         board={"rows": 2, "columns": 3, "cells": ["2", "1", "", "", "", ""]},
         picture="2 1 .\n. . .",
     )

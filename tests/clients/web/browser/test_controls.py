@@ -13,15 +13,15 @@ def test_undo_redo_and_a_walk_through_the_game(visit):
     eventually(page, "app.game.moves.length === 4 && app.mover() === 'you'")
     page.get_by_role("button", name="Undo").click()
     eventually(page, "app.game.ply === 2")
-    assert page.locator("[data-stone=x], [data-stone=o]").count() == 2
+    assert page.locator("[data-stone=one], [data-stone=two]").count() == 2
     page.get_by_role("button", name="Redo").click()
     eventually(page, "app.game.ply === 4")
     page.get_by_label("Go to move").fill("0")
     eventually(page, "app.game.ply === 0")
-    assert page.locator("[data-stone=x], [data-stone=o]").count() == 0
+    assert page.locator("[data-stone=one], [data-stone=two]").count() == 0
     page.locator("#moves button").nth(2).click()
     eventually(page, "app.game.ply === 3 && app.isPaused")
-    assert page.locator("[data-stone=x], [data-stone=o]").count() == 3
+    assert page.locator("[data-stone=one], [data-stone=two]").count() == 3
     assert page.locator(".last").count() == 1
 
 
@@ -88,7 +88,7 @@ def test_a_game_that_is_chosen_opens_and_an_undo_is_shown_whatever_comes_meanwhi
     told(
         page, "(app.step(-1), Promise.resolve(app.moving?.done).then(() => app.proceed()), 0)"
     )  # as when the list of games comes anew
-    eventually(page, "app.game.ply === 0 && !document.querySelector('[data-stone=x]')")
+    eventually(page, "app.game.ply === 0 && !document.querySelector('[data-stone=one]')")
     told(page, "(app.choose(app.cards.find(card => card.game === 'gomoku')), app.proceed(), 0)")
     eventually(page, "app.game.game === 'gomoku' && document.body.dataset.game === 'gomoku'")
 
@@ -140,5 +140,5 @@ def test_a_quick_hand_on_the_slider_ends_where_it_was_left_with_advice_for_that_
     page.evaluate("() => { for (const ply of [6, 5, 4, 3, 2, 1, 0, 3]) window.plyd.goTo(ply); }")
     eventually(page, "app.game.ply === 3 && !app.isBusy")
     page.wait_for_selector(".mark.best")
-    assert page.locator("[data-stone=x], [data-stone=o]").count() == 3
+    assert page.locator("[data-stone=one], [data-stone=two]").count() == 3
     assert page.get_by_label("Go to move").input_value() == "3"

@@ -137,7 +137,7 @@ def test_a_whole_game_of_connect_four_on_a_board_with_a_forbidden_cell(visit):
         if told(page, "app.mover()") == "nobody":
             break
         ply, legal = told(page, "app.game.ply"), state_of(page)["legal"]
-        page.locator(".point").nth(legal[ply % len(legal)]["cell"]).click()
+        page.locator(".point").nth(legal[ply % len(legal)]["cells"][0]).click()
         eventually(page, "app.game.ply > arg.ply", ply=ply)
     assert re.search(r"has won|draw", page.inner_text("#status"))
     assert (page.locator(".won").count() >= 4) == (state_of(page)["outcome"] != "draw")

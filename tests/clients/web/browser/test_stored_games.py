@@ -50,7 +50,7 @@ def test_a_link_restores_the_position_elsewhere(visit):
     other = visit(link=link)
     eventually(other, "app.game.game === 'connect4'")
     assert state_of(other)["position"]["moves"] == ["4", "4", "5"]
-    assert other.locator("[data-stone=x]").count() == 2
+    assert other.locator("[data-stone=one]").count() == 2
     for written in ("4.4.5", "4+4+5", "4, 4, 5"):  # people write links by hand
         parse = f"import('/static/game.js').then(game => game.parseLink('#game=connect4&moves={written}').moves)"
         assert told(page, parse) == ["4", "4", "5"]
