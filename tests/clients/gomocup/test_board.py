@@ -4,8 +4,9 @@ from random import Random
 
 import pytest
 
-from plyd.clients.gomocup.board import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.board import EnginePosition, GomocupBoard
 from plyd.engines.gomoku.rules import FREESTYLE
+from plyd.protocols.gomocup import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, Point
 from tests.clients.gomocup.talks import O, X
 
 
