@@ -75,7 +75,7 @@ class Info:
     pv: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        score = ()
+        score: tuple[str, ...] = ()
         if self.mate is not None:
             score = ("score", "mate", str(self.mate))
         elif self.centipawns is not None:

@@ -51,6 +51,8 @@ class Card:
     capabilities: frozenset[Capability] = frozenset()
     models: Mapping[str, Model] = field(default_factory=dict)
     """The network that plays each variant. Empty for engines without networks."""
+    program: str = ""
+    """Name of the outside program that plays. Empty for engines of our own."""
 
 
 MOST_EXPLAINED = 1000
@@ -106,6 +108,9 @@ class Engine(ABC):
     def answers_at_once(self, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
         """Whether such a searcher always answers in microseconds, so that it needs no slot and no thread."""
         return False
+
+    def close(self) -> None:  # noqa: B027  most engines have nothing that outlives them
+        """End what does not end with this process: other processes. Called once, when no search runs."""
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002
         """Values of many positions, one per line. For engines with the capability EVALUATE."""

@@ -12,6 +12,7 @@
     ├── UnknownGame         a game that is not served here
     ├── NotSupported        something this engine cannot do
     ├── BadModel            weights that cannot be used
+    ├── ProgramFailed       an outside program crashed, was too late, or gave a move that is none
     ├── NotAllowed          a caller that could not be authenticated
     ├── Overloaded          no search slot in time, or a client's quota is used up
     └── ShuttingDown        the daemon is shutting down
@@ -82,6 +83,10 @@ class NotSupported(EngineError):
 
 class BadModel(EngineError):
     """A file of weights is missing, corrupt, or for another game or variant."""
+
+
+class ProgramFailed(EngineError):
+    """An outside program crashed, did not answer in time, or answered with something that is not a legal move."""
 
 
 class NotAllowed(EngineError):

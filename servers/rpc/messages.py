@@ -13,6 +13,7 @@ from plyd.engines.core.search import (
     Result,
     Score,
     StopReason,
+    Unreachable,
     WinProbability,
 )
 from plyd.servers.search.game_record import GameRecord
@@ -76,7 +77,7 @@ def _write_score(message: search_pb2.Score, score: Score) -> None:
             message.proven.result = RESULTS[result]
             if plies is not None:
                 message.proven.plies = plies
-        case _:
+        case Unreachable():
             message.unreachable.SetInParent()
 
 
@@ -137,6 +138,7 @@ def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
         options=map(option_message, card.options),
         capabilities=sorted(CAPABILITIES[c] for c in card.capabilities),
         model=model_message(card.models.get(next(iter(engine.variants)))),
+        program=card.program,
     )
 
 

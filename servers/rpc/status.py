@@ -18,6 +18,7 @@ STATUS: dict[type[errors.EngineError], StatusCode] = {
     errors.UnknownGame: StatusCode.NOT_FOUND,
     errors.NotSupported: StatusCode.UNIMPLEMENTED,
     errors.BadModel: StatusCode.FAILED_PRECONDITION,
+    errors.ProgramFailed: StatusCode.ABORTED,
     errors.NotAllowed: StatusCode.UNAUTHENTICATED,
     errors.Overloaded: StatusCode.RESOURCE_EXHAUSTED,
     errors.ShuttingDown: StatusCode.UNAVAILABLE,

@@ -1,0 +1,90 @@
+"""A Gomocup program for tests: plays the first free point, or misbehaves. Usage: brain.py [HOW] [MOVES BEFORE THAT].
+
+It imports next to nothing, so that it starts at once, and writes what it hears to the file that BRAIN_LOG names, which
+a test can only pass on the command line: a program gets no environment.
+"""
+
+import os
+import sys
+import time
+
+HOW = sys.argv[1] if len(sys.argv) > 1 else "well"
+PATIENCE = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+LOG = sys.argv[3] if len(sys.argv) > 3 else ""
+
+
+def say(text):
+    os.write(1, f"{text}\n".encode())
+
+
+def misbehave(free):
+    if HOW == "crash":
+        os.abort()
+    if HOW == "exit":
+        sys.stderr.write("no more moves for you\n")
+        sys.stderr.flush()
+        sys.exit(3)
+    if HOW == "hang":
+        time.sleep(10_000)
+    if HOW == "hang-with-child":
+        child = os.fork() or time.sleep(10_000)
+        open(LOG, "w").write(str(child))
+        time.sleep(10_000)
+    if HOW == "deaf":
+        os.close(0)
+        time.sleep(10_000)
+    if HOW == "close":
+        os.close(1)
+        time.sleep(10_000)
+    if HOW == "chatter":
+        while True:
+            say("MESSAGE still thinking")
+    if HOW == "endless":
+        while True:
+            os.write(1, b"7" * 65536)
+    if HOW == "eat":
+        _ = bytearray(1 << 40)
+    if HOW == "environment":
+        say("MESSAGE me")
+        sys.exit(repr(sorted(os.environ)) + os.getcwd())
+    say({"nonsense": "banana", "outside": "99,99", "occupied": "0,0", "binary": "\x00\xff\x1b[2J"}.get(HOW, free))
+
+
+def main():
+    size, board, moves, listing = 0, set(), 0, False
+    for line in sys.stdin:
+        line = line.strip()
+        if LOG and HOW != "hang-with-child":
+            open(LOG, "a").write(line + "\n")
+        word, _, rest = line.partition(" ")
+        if word == "START":
+            size, board, moves = int(rest), set(), 0
+            if HOW == "silent":
+                time.sleep(10_000)
+            say("ERROR no such board" if HOW == "refuse" else "OK")
+            continue
+        if word == "BOARD":
+            board, listing = set(), True
+            continue
+        if listing and word != "DONE":
+            board.add(tuple(map(int, line.split(",")[:2])))
+            continue
+        if word == "TURN":
+            board.add(tuple(map(int, rest.split(","))))
+        if word == "END":
+            return
+        if word not in ("BEGIN", "TURN", "DONE"):
+            continue
+        listing = False
+        x, y = next((x, y) for y in range(size) for x in range(size) if (x, y) not in board)
+        if HOW != "well" and moves >= PATIENCE:
+            misbehave(f"{x},{y}")
+        else:
+            say("MESSAGE I think")
+            say(f"{x},{y}")
+        board.add((x, y))
+        moves += 1
+
+
+if __name__ == "__main__":
+    main()
