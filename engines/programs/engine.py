@@ -62,7 +62,12 @@ class ProgramEngine(Engine):
         """Start the program once, so that one which cannot be used is noticed."""
         self._pool.warm_up()
 
-    def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:  # noqa: ARG002
+    def searcher(
+        self,
+        variant: str,
+        options: Mapping[str, OptionValue],  # noqa: ARG002
+        megabytes: int | None = None,  # noqa: ARG002
+    ) -> Searcher:
         """A new searcher; it has no process until it searches."""
         is_default = variant == next(iter(self.variants))
         return ProgramSearcher(self._program, self._pool, variant, self.variants[variant], is_default)

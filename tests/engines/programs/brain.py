@@ -1,7 +1,6 @@
-"""A Gomocup program for tests: plays the first free point, or misbehaves. Usage: brain.py [HOW] [MOVES BEFORE THAT].
+"""A Gomocup program for tests: plays the first free point, or misbehaves. Usage: brain.py [HOW [MOVES BEFORE THAT [LOG]]].
 
-It imports next to nothing, so that it starts at once, and writes what it hears to the file that BRAIN_LOG names, which
-a test can only pass on the command line: a program gets no environment.
+It imports next to nothing, so that it starts at once, and writes what it hears to the file LOG.
 """
 
 import os
@@ -17,6 +16,11 @@ def say(text):
     os.write(1, f"{text}\n".encode())
 
 
+def write(text):
+    with open(LOG, "a") as file:
+        file.write(text)
+
+
 def misbehave(free):
     if HOW == "crash":
         os.abort()
@@ -28,7 +32,7 @@ def misbehave(free):
         time.sleep(10_000)
     if HOW == "hang-with-child":
         child = os.fork() or time.sleep(10_000)
-        open(LOG, "w").write(str(child))
+        write(str(child))
         time.sleep(10_000)
     if HOW == "deaf":
         os.close(0)
@@ -55,7 +59,7 @@ def main():
     for line in sys.stdin:
         line = line.strip()
         if LOG and HOW != "hang-with-child":
-            open(LOG, "a").write(line + "\n")
+            write(f"{line}\n")
         word, _, rest = line.partition(" ")
         if word == "START":
             size, board, moves = int(rest), set(), 0
