@@ -1,8 +1,8 @@
 """The board of a Gomocup game: points in the protocol's coordinates, and the position in the engine's notation."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from plyd.clients.library.bridge_engine import EnginePosition
 from plyd.protocols import gomocup
 from plyd.protocols.gomocup import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, Point, Stones
 from plyd.v1 import position_pb2
@@ -14,16 +14,9 @@ class CommandRejected(ValueError):
     """A command of the manager cannot be carried out; the text says why."""
 
 
-class EnginePosition(NamedTuple):
-    """A position with us to move, in the engine's notation: a start and the moves from there."""
-
-    start: str
-    moves: tuple[str, ...]
-
-    @property
-    def mover(self) -> int:
-        """The side to move, as a value of the proto enum Side."""
-        return SIDES[(self.start.endswith(" o") + len(self.moves)) % 2]
+def mover_of(position: EnginePosition) -> int:
+    """The side to move, as a value of the proto enum Side."""
+    return SIDES[(position.start.endswith(" o") + len(position.moves)) % 2]
 
 
 class GomocupBoard:

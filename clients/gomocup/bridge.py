@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import version
 from random import Random
 
-from plyd.clients.gomocup.board import CommandRejected, EnginePosition, GomocupBoard
-from plyd.clients.gomocup.engine import GomocupEngine, GomocupQuery
+from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.swap2 import swap2
 from plyd.clients.gomocup.text import SearchPrinter, StoneList, one_line, point_of, quoted, report_text
 from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines
+from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.requests import Report
 from plyd.protocols.gomocup import CARO, OPPONENT, OWN, POINT, STONE, Point, read_point, variant_of
@@ -36,7 +36,7 @@ class GomocupBridge:
     """Serves one manager: takes its lines, and sends answers through `say`."""
 
     def __init__(
-        self, engine: GomocupEngine, say: Callable[[str], None], default_ms: int, options: Mapping[str, str]
+        self, engine: BridgeEngine, say: Callable[[str], None], default_ms: int, options: Mapping[str, str]
     ) -> None:
         self._engine = engine
         self._say = say
@@ -285,10 +285,10 @@ class GomocupBridge:
         printer.close()
         return printer.latest
 
-    def _query(self, position: EnginePosition) -> GomocupQuery:
+    def _query(self, position: EnginePosition) -> BridgeQuery:
         nodes, depth = self._limits.get("nodes"), self._limits.get("depth")
         depth = min(depth, MAX_DEPTH) if depth else None
-        return GomocupQuery(
+        return BridgeQuery(
             position, variant_of(self._rule), {**self._manager_options(), **self._options}, nodes or None, depth
         )
 

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple
 
-from plyd.clients.gomocup.board import CommandRejected, EnginePosition, GomocupBoard
+from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.text import win_probability
+from plyd.clients.library.bridge_engine import EnginePosition
 from plyd.clients.library.requests import Report
 from plyd.protocols.gomocup import Point
 

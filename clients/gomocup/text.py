@@ -4,7 +4,8 @@ import asyncio
 import re
 from collections.abc import Callable
 
-from plyd.clients.gomocup.board import CommandRejected, EnginePosition, GomocupBoard
+from plyd.clients.gomocup.board import CommandRejected, GomocupBoard, mover_of
+from plyd.clients.library.bridge_engine import EnginePosition
 from plyd.clients.library.requests import Report
 from plyd.protocols.gomocup import BLOCKED, OPPONENT, OWN, STONE, Point, Stones, read_point
 from plyd.v1 import search_pb2
@@ -82,7 +83,7 @@ def win_probability(report: Report, position: EnginePosition) -> float:
     value = PROVEN_VALUES.get(score.proven.result, 0.5) if is_proven else score.win_probability
     if score.WhichOneof("value") is None:
         return 0.5  # an outside program may give a move without a score
-    return value if score.point_of_view == position.mover else 1 - value
+    return value if score.point_of_view == mover_of(position) else 1 - value
 
 
 def report_text(report: Report, position: EnginePosition, board: GomocupBoard) -> str:

@@ -10,4 +10,6 @@ resend        batches that are sent again when a stream breaks
 errors        gRPC errors as exceptions, all of them PlydError
 embedded      a private daemon, started and stopped by a client
 locate        the daemon of a bridge: at an address, or an embedded one that is restarted
+bridge_engine a bridge's searches over one stream to its daemon, with retries
+line_bridge   serves a bridge that speaks a line protocol, on stdin and stdout
 """

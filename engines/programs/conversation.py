@@ -49,6 +49,7 @@ class Conversation(ABC):
         self.process = ProgramProcess(program)
         self.game: PlayedGame | None = None
         self.answer = ""  # its move in that game
+        self.owner: Callable[[], object | None] = lambda: None  # who searched last, None once it is gone
 
     @abstractmethod
     def greet(self) -> None:

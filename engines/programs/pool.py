@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 
 from plyd.engines.core.errors import Overloaded, ProgramFailed
@@ -15,7 +16,10 @@ WAIT_SECONDS = 0.01  # between looks at a stop flag
 
 
 class ProgramPool:
-    """Lends each search a process: the one that played its game so far, else a new one, else the longest idle one."""
+    """Lends each search a process: the one that played its game so far, else one whose game is over, else a new one.
+
+    When there are as many processes as allowed, the longest idle one changes its game.
+    """
 
     def __init__(self, start: Callable[[], Conversation], most: int) -> None:
         self._start = start
@@ -26,9 +30,10 @@ class ProgramPool:
         self._is_closed = False
 
     @contextlib.contextmanager
-    def lend(self, game: PlayedGame, end: float, stop: Stop) -> Iterator[Conversation]:
-        """A process for one search. One that fails is killed, so that the next search gets a new one."""
+    def lend(self, game: PlayedGame, owner: object, end: float, stop: Stop) -> Iterator[Conversation]:
+        """A process for one search of `owner`. One that fails is killed, so that the next search gets a new one."""
         conversation = self._take(game, end, stop)
+        conversation.owner = weakref.ref(owner)
         try:
             yield conversation
         except BaseException:
@@ -79,9 +84,9 @@ class ProgramPool:
             conversation.process.kill()
         found = next((each for each in reversed(self._idle) if each.follows(game)), None)
         if not found:
-            fresh = next((each for each in self._idle if each.game is None), None)
+            spare = next((each for each in self._idle if each.owner() is None), None)
             is_full = self._busy + len(self._idle) >= self._most
-            found = fresh or (self._idle[0] if self._idle and is_full else None)
+            found = spare or (self._idle[0] if self._idle and is_full else None)
         if found:
             self._idle.remove(found)
             self._busy += 1

@@ -64,7 +64,8 @@ class ProgramSearcher(GameSearcher):
             return
         game = PlayedGame(self._variant, rules, start, moves, position, self._is_default)
         budget = Budget.start(limits)
-        with CORES.one(), self._pool.lend(game, time.monotonic() + (budget.seconds or A_DAY), stop) as conversation:
+        end = time.monotonic() + (A_DAY if budget.seconds is None else budget.seconds)
+        with CORES.one(), self._pool.lend(game, self, end, stop) as conversation:
             search = ProgramSearch(conversation, game, limits, budget, stop)
             yield from search.reports()
         yield search.final
@@ -120,7 +121,7 @@ class ProgramSearch:
         if is_stopped:
             raise process.failure(f"gives no move within {margin:g} s of being stopped, and was killed")
         raise process.failure(
-            f"gives no move within {self._seconds:.3g} s and a margin of {margin:g} s, and was killed"
+            f"gives no move within {self._seconds or A_DAY:.3g} s and a margin of {margin:g} s, and was killed"
         )
 
     def _conclude(self, move: str) -> None:

@@ -1,4 +1,4 @@
-"""A Gomocup program for tests: plays the first free point, or misbehaves. Usage: brain.py [HOW [MOVES BEFORE THAT [LOG]]].
+"""A Gomocup program for tests: plays the first free point, or misbehaves. brain.py [HOW [MOVES BEFORE THAT [LOG]]]
 
 It imports next to nothing, so that it starts at once, and writes what it hears to the file LOG.
 """
