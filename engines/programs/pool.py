@@ -32,7 +32,7 @@ class ProgramPool:
     @contextlib.contextmanager
     def lend(self, game: PlayedGame, owner: object, end: float, stop: Stop) -> Iterator[Conversation]:
         """A process for one search of `owner`. One that fails is killed, so that the next search gets a new one."""
-        conversation = self._take(game, end, stop)
+        conversation = self._take(game, owner, end, stop)
         conversation.owner = weakref.ref(owner)
         try:
             yield conversation
@@ -60,10 +60,10 @@ class ProgramPool:
         for conversation in idle:
             conversation.process.wait_and_kill(end)
 
-    def _take(self, game: PlayedGame, end: float, stop: Stop) -> Conversation:
+    def _take(self, game: PlayedGame, owner: object, end: float, stop: Stop) -> Conversation:
         with self._changed:
             while True:
-                if conversation := self._choose(game):
+                if conversation := self._choose(game, owner):
                     return conversation
                 if self._busy + len(self._idle) < self._most:
                     self._busy += 1
@@ -77,16 +77,16 @@ class ProgramPool:
                 self._changed.wait(WAIT_SECONDS)
         return self._started()
 
-    def _choose(self, game: PlayedGame) -> Conversation | None:
+    def _choose(self, game: PlayedGame, owner: object) -> Conversation | None:
         """An idle process for a game, None if a new one has to be started or none is free. Called with the lock."""
         for conversation in [each for each in self._idle if not each.process.is_alive()]:
             self._idle.remove(conversation)
             conversation.process.kill()
-        found = next((each for each in reversed(self._idle) if each.follows(game)), None)
-        if not found:
-            spare = next((each for each in self._idle if each.owner() is None), None)
-            is_full = self._busy + len(self._idle) >= self._most
-            found = spare or (self._idle[0] if self._idle and is_full else None)
+        spare = [each for each in self._idle if each.owner() in (None, owner)]  # of nobody else's game
+        is_full = self._busy + len(self._idle) >= self._most
+        found = max(spare, key=lambda each: (each.follows(game), each.owner() is owner), default=None)
+        if not found and is_full and self._idle:
+            found = self._idle[0]
         if found:
             self._idle.remove(found)
             self._busy += 1

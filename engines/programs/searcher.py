@@ -120,9 +120,8 @@ class ProgramSearch:
             yield line
         if is_stopped:
             raise process.failure(f"gives no move within {margin:g} s of being stopped, and was killed")
-        raise process.failure(
-            f"gives no move within {self._seconds or A_DAY:.3g} s and a margin of {margin:g} s, and was killed"
-        )
+        allowed = self._budget.seconds if self._budget.seconds is not None else self._seconds or A_DAY
+        raise process.failure(f"gives no move within {allowed:.2f} s and a margin of {margin:g} s, and was killed")
 
     def _conclude(self, move: str) -> None:
         """Check the program's move and make the final report."""

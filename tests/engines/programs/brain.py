@@ -7,6 +7,8 @@ import os
 import sys
 import time
 
+SUDDEN = ("crash", "exit", "nonsense", "outside", "occupied", "endless", "binary")  # misbehaviour that shows at once
+SLOW = ("hang", "close", "chatter", "deaf")
 HOW = sys.argv[1] if len(sys.argv) > 1 else "well"
 PATIENCE = int(sys.argv[2]) if len(sys.argv) > 2 else 0
 LOG = sys.argv[3] if len(sys.argv) > 3 else ""
@@ -21,44 +23,58 @@ def write(text):
         file.write(text)
 
 
-def misbehave(free):
-    if HOW == "crash":
+def lies(moves):
+    """How to misbehave now, "" to play well. Each of a random program's moves is bad with a chance of one in 16."""
+    if HOW == "well" or moves < PATIENCE:
+        return ""
+    if not HOW.startswith("random"):
+        return HOW
+    dice = os.urandom(2)
+    kinds = SUDDEN if HOW == "random" else SUDDEN + SLOW
+    how = kinds[dice[1] % len(kinds)] if dice[0] < 16 else ""
+    if how:
+        write(f"{how}\n")
+    return how
+
+
+def misbehave(how, free):
+    if how == "crash":
         os.abort()
-    if HOW == "exit":
+    if how == "exit":
         sys.stderr.write("no more moves for you\n")
         sys.stderr.flush()
         sys.exit(3)
-    if HOW == "hang":
+    if how == "hang":
         time.sleep(10_000)
-    if HOW == "hang-with-child":
+    if how == "hang-with-child":
         child = os.fork() or time.sleep(10_000)
         write(str(child))
         time.sleep(10_000)
-    if HOW == "deaf":
+    if how == "deaf":
         os.close(0)
         time.sleep(10_000)
-    if HOW == "close":
+    if how == "close":
         os.close(1)
         time.sleep(10_000)
-    if HOW == "chatter":
+    if how == "chatter":
         while True:
             say("MESSAGE still thinking")
-    if HOW == "endless":
+    if how == "endless":
         while True:
             os.write(1, b"7" * 65536)
-    if HOW == "eat":
+    if how == "eat":
         _ = bytearray(1 << 40)
-    if HOW == "environment":
+    if how == "environment":
         say("MESSAGE me")
         sys.exit(repr(sorted(os.environ)) + os.getcwd())
-    say({"nonsense": "banana", "outside": "99,99", "occupied": "0,0", "binary": "\x00\xff\x1b[2J"}.get(HOW, free))
+    say({"nonsense": "banana", "outside": "99,99", "occupied": "0,0", "binary": "\x00\xff\x1b[2J"}.get(how, free))
 
 
 def main():
     size, board, moves, listing = 0, set(), 0, False
     for line in sys.stdin:
         line = line.strip()
-        if LOG and HOW != "hang-with-child":
+        if LOG and HOW == "well":
             write(f"{line}\n")
         word, _, rest = line.partition(" ")
         if word == "START":
@@ -81,8 +97,8 @@ def main():
             continue
         listing = False
         x, y = next((x, y) for y in range(size) for x in range(size) if (x, y) not in board)
-        if HOW != "well" and moves >= PATIENCE:
-            misbehave(f"{x},{y}")
+        if how := lies(moves):
+            misbehave(how, f"{x},{y}")
         else:
             say("MESSAGE I think")
             say(f"{x},{y}")
