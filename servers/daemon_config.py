@@ -95,7 +95,7 @@ def read_program(settings: Settings) -> tuple[Program, str] | None:
 def split_command(text: str, folder: Path | None) -> tuple[str, ...]:
     """A command's words, the first one as the path of a file that exists."""
     try:
-        first, *rest = shlex.split(text)
+        first, *rest = shlex.split(text) or [""]
     except ValueError as error:
         raise BadSetting(f'program.command is "{text}": {error}') from None
     found = shutil.which(first) or (str(Path(first).absolute()) if Path(first).suffix and Path(first).is_file() else "")

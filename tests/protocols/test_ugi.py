@@ -93,5 +93,5 @@ def test_names_and_values_of_options_may_have_several_words():
 
 
 def test_a_number_is_whole_and_not_too_large():
-    words = "a 1 b -2 c 1_0 d".split()
+    words = ["a", "1", "b", "-2", "c", "1_0", "d"]
     assert [number_after(words, name) for name in "abcde"] == [1, -2, None, None, None]

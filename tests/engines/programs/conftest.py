@@ -18,12 +18,12 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def program_engine():
-    """Makes an engine of a program: built-in game, protocol, words after `python`, and limits; its processes end."""
+    """Makes an engine of a program: built-in game, protocol, the program's words, and limits; its processes end."""
     made = []
 
     def make(game, protocol, *words, **limits):
         limits = {"start_seconds": SOON, "margin_seconds": SOON, "processes": 2, **limits}
-        engine = ProgramEngine(game, Program((*PYTHON, *map(str, words)), "tester", **limits), protocol)
+        engine = ProgramEngine(game, Program(tuple(map(str, words)), "tester", **limits), protocol)
         made.append(engine)
         return engine
 
@@ -36,4 +36,4 @@ def program_engine():
 def brain(program_engine):
     """Makes an engine of Gomoku whose moves come from brain.py with these arguments."""
     gomoku = SimpleNamespace(card=CARD, variants=RULES)
-    return lambda *words, **limits: program_engine(gomoku, "gomocup", HERE / "brain.py", *words, **limits)
+    return lambda *words, **limits: program_engine(gomoku, "gomocup", *PYTHON, HERE / "brain.py", *words, **limits)

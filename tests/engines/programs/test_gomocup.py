@@ -121,8 +121,20 @@ def test_a_program_that_gives_no_move_is_killed_after_its_time_and_a_margin(brai
 def test_a_program_that_does_not_stop_is_killed(brain):
     stop = Stop()
     stop.set()
-    with pytest.raises(ProgramFailed, match="no move within 0.05 s of being stopped, and was killed"):
+    with pytest.raises(ProgramFailed, match=r"no move within 0.05 s of being stopped, and was killed"):
         Player(brain("hang", margin_seconds=0.05)).search(stop=stop)
+
+
+def failing_search(player, stop):
+    """A thread whose search fails once it is stopped."""
+
+    def search():
+        with pytest.raises(ProgramFailed):
+            player.search(stop=stop)
+
+    thread = threading.Thread(target=search, daemon=True)
+    thread.start()
+    return thread
 
 
 def is_running(pid):
@@ -136,8 +148,7 @@ def is_running(pid):
 def test_what_a_program_started_dies_with_it(brain, tmp_path):
     log = tmp_path / "child"
     player, stop = Player(brain("hang-with-child", 0, log, margin_seconds=0.05)), Stop()
-    search = threading.Thread(target=lambda: pytest.raises(ProgramFailed, player.search, stop=stop), daemon=True)
-    search.start()
+    search = failing_search(player, stop)
     child = int(until(lambda: log.exists() and log.read_text()))
     assert is_running(child)
     stop.set()
@@ -168,7 +179,7 @@ def test_a_program_that_is_not_ready_says_why(brain, how, message):
 
 
 def test_a_program_that_is_no_program_is_noticed_at_the_start(brain, program_engine):
-    engine = program_engine(brain(), "gomocup", "-c", "print('hello')")
+    engine = program_engine(brain(), "gomocup", "echo", "hello")
     with pytest.raises(ProgramFailed, match='tester ended with status 0; its last line is "hello"'):
         engine.warm_up()
 
@@ -205,10 +216,7 @@ def test_the_process_of_a_game_that_is_over_serves_the_next(brain, tmp_path):
 
 def test_a_search_without_a_process_waits_for_one_and_gives_up_in_time(brain):
     engine, stop = brain("hang", processes=1, margin_seconds=0.05), Stop()
-    search = threading.Thread(
-        target=lambda: pytest.raises(ProgramFailed, Player(engine).search, stop=stop), daemon=True
-    )
-    search.start()
+    search = failing_search(Player(engine), stop)
     until(lambda: engine._pool._busy == 1)
     with pytest.raises(Overloaded, match="all 1 processes of the program are busy"):
         Player(engine).search(limits=BRIEFLY)
