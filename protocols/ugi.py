@@ -101,13 +101,13 @@ def read_position(rest: str) -> PositionCommand:
 
 
 def read_go(rest: str) -> GoCommand:
-    """The `go` command with these arguments."""
+    """The `go` command with these arguments; without a limit it is infinite."""
     words = rest.split()
     limits = {name: number_after(words, name) for name in NUMBERS_OF_GO if name in words}
     for name, number in limits.items():
-        if number is None:
+        if number is None or number < 0:
             raise BadLine(f"{name} needs a whole number, such as go {name} 100")
-    return GoCommand(**limits, infinite="infinite" in words)
+    return GoCommand(**limits, infinite="infinite" in words or not limits)
 
 
 def read_info(rest: str) -> Info:

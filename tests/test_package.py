@@ -27,6 +27,7 @@ def test_the_wheel_installs_one_namespace_with_the_schema_in_it(tmp_path):
         "plyd/clients/library/client.py",
         "plyd/clients/web/static/index.html",
         "plyd/models/__init__.py",
+        "plyd/protocols/ugi.py",
     ):
         assert name in names
     assert "plyd/__init__.py" not in names

@@ -13,6 +13,12 @@ TYPES = {
     engine_pb2.OPTION_TYPE_CHOICE: "combo",
 }
 
+PROVEN = {
+    search_pb2.RESULT_WIN: LARGEST_CENTIPAWNS,
+    search_pb2.RESULT_DRAW: 0,
+    search_pb2.RESULT_LOSS: -LARGEST_CENTIPAWNS,
+}
+
 
 def info_of(report: Report, side: int) -> Info:
     """The `info` line of a report, for the side to move."""
@@ -25,14 +31,14 @@ def info_of(report: Report, side: int) -> Info:
     elif value == "expected_points":
         points = score.expected_points
     elif value == "proven":
-        mate = sign * moves_to_end(score.proven)
-        centipawns = 0
+        mate = sign * moves_to_end(score.proven) or None
+        centipawns = None if mate else sign * PROVEN[score.proven.result]
     return Info(
         depth=report.depth,
         nodes=report.nodes,
         time=report.elapsed_us // 1000,
         centipawns=centipawns,
-        mate=mate or None,
+        mate=mate,
         points=points,
         pv=tuple(report.lines[0].moves) if report.lines else (),
     )
@@ -46,7 +52,7 @@ def centipawns_of(probability: float) -> int:
 
 
 def moves_to_end(proven: search_pb2.ProvenResult) -> int:
-    """Moves of one side to a proven win, negative to a loss, 0 for a draw; 999 if the distance is not known."""
+    """Moves of one side to a proven win, negative to a loss, 0 for a draw or the end; 999 if it is not known."""
     if proven.result == search_pb2.RESULT_DRAW:
         return 0
     moves = (proven.plies + 1) // 2 if proven.HasField("plies") else 999

@@ -42,6 +42,7 @@ def test_other_positions_are_refused(text):
     ("text", "command"),
     [
         ("infinite", GoCommand(infinite=True)),
+        ("", GoCommand(infinite=True)),
         ("movetime 100", GoCommand(movetime=100)),
         ("p1time 1000 p2time 2000 p1inc 10 p2inc 20", GoCommand(1000, 2000, 10, 20)),
         ("depth 4", GoCommand(depth=4)),
@@ -54,7 +55,7 @@ def test_limits_are_read_and_written_the_same(text, command):
     assert read_go(str(command).removeprefix("go ")) == command
 
 
-@pytest.mark.parametrize("text", ["movetime", "movetime fast", "depth 1.5", "nodes ²"])
+@pytest.mark.parametrize("text", ["movetime", "movetime fast", "depth 1.5", "nodes ²", "nodes -1"])
 def test_a_limit_without_its_number_is_refused(text):
     with pytest.raises(BadLine, match=f"{text.split()[0]} needs a whole number"):
         read_go(text)
