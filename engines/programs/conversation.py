@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plyd.engines.core.errors import quoted
+from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Rules, Side
 from plyd.engines.core.search import Limits, Line, Report, Score, Unknown
 from plyd.engines.programs.process import Program, ProgramProcess
@@ -49,6 +50,7 @@ class Conversation(ABC):
         self.process = ProgramProcess(program)
         self.game: PlayedGame | None = None
         self.answer = ""  # its move in that game
+        self.caller_stop: Stop | None = None  # of the search that it is lent to
         self.owner: Callable[[], object | None] = lambda: None  # who searched last, None once it is gone
 
     @abstractmethod
@@ -84,9 +86,17 @@ class Conversation(ABC):
         self.game, self.answer = game, move
 
     def wait_for(self, what: str, is_it: Callable[[str], bool]) -> str:
-        """The first line of which a claim holds; raises ProgramFailed if it does not come within `start_seconds`."""
-        end = time.monotonic() + self.program.start_seconds
-        while (line := self.process.line(end)) is not None:
-            if is_it(line):
+        """The first line of which a claim holds. Raises ProgramFailed if it does not come within `start_seconds`, or
+        within the margin once the caller has stopped the search.
+        """
+        seconds = self.program.start_seconds
+        end, stop = time.monotonic() + seconds, self.caller_stop
+        while True:
+            line = self.process.line(end, stop)
+            if line is not None and is_it(line):
                 return line
-        raise self.process.failure(f"does not say {quoted(what)} within {self.program.start_seconds:g} s")
+            if line is None and (stop is None or not stop.is_set()):
+                raise self.process.failure(f"does not say {quoted(what)} within {seconds:g} s")
+            if line is None:
+                stop, seconds = None, self.program.margin_seconds
+                end = min(end, time.monotonic() + seconds)

@@ -25,7 +25,8 @@ class ProgramPool:
         self._start = start
         self._most = most
         self._idle: list[Conversation] = []  # the longest idle first
-        self._busy = 0
+        self._busy = 0  # lent, or being started
+        self._lent: set[Conversation] = set()
         self._changed = threading.Condition()
         self._is_closed = False
 
@@ -33,7 +34,7 @@ class ProgramPool:
     def lend(self, game: PlayedGame, owner: object, end: float, stop: Stop) -> Iterator[Conversation]:
         """A process for one search of `owner`. One that fails is killed, so that the next search gets a new one."""
         conversation = self._take(game, owner, end, stop)
-        conversation.owner = weakref.ref(owner)
+        conversation.owner, conversation.caller_stop = weakref.ref(owner), stop
         try:
             yield conversation
         except BaseException:
@@ -45,13 +46,15 @@ class ProgramPool:
         """Start a process, so that a program which cannot be used is noticed."""
         with self._changed:
             self._busy += 1
-        self._give_back(self._started())
+        self._give_back(self._started(None))
 
     def close(self) -> None:
-        """End all processes: let idle ones end by themselves for a moment, then kill them."""
+        """End all processes: let idle ones end by themselves for a moment, then kill them; kill busy ones."""
         with self._changed:
             self._is_closed = True
             idle, self._idle = self._idle, []
+            for conversation in self._lent:
+                conversation.process.kill_group()  # its search sees its end
         for conversation in idle:
             with contextlib.suppress(ProgramFailed):
                 conversation.process.send(*([conversation.farewell] if conversation.farewell else []))
@@ -64,6 +67,7 @@ class ProgramPool:
         with self._changed:
             while True:
                 if conversation := self._choose(game, owner):
+                    self._lent.add(conversation)
                     return conversation
                 if self._busy + len(self._idle) < self._most:
                     self._busy += 1
@@ -75,7 +79,7 @@ class ProgramPool:
                         "program",
                     )
                 self._changed.wait(WAIT_SECONDS)
-        return self._started()
+        return self._started(stop)
 
     def _choose(self, game: PlayedGame, owner: object) -> Conversation | None:
         """An idle process for a game, None if a new one has to be started or none is free. Called with the lock."""
@@ -92,16 +96,17 @@ class ProgramPool:
             self._busy += 1
         return found
 
-    def _started(self) -> Conversation:
+    def _started(self, stop: Stop | None) -> Conversation:
         """A new process that is ready; it is counted as busy already."""
         conversation = None
         try:
             conversation = self._start()
+            conversation.caller_stop = stop
+            with self._changed:
+                self._lent.add(conversation)
             conversation.greet()
         except BaseException:
-            if conversation:
-                conversation.process.kill()
-            self._release()
+            self._end(conversation)
             raise
         return conversation
 
@@ -109,16 +114,16 @@ class ProgramPool:
         with self._changed:
             if not self._is_closed:
                 self._busy -= 1
+                self._lent.discard(conversation)
                 self._idle.append(conversation)
                 self._changed.notify()
                 return
         self._end(conversation)
 
-    def _end(self, conversation: Conversation) -> None:
-        conversation.process.kill()
-        self._release()
-
-    def _release(self) -> None:
+    def _end(self, conversation: Conversation | None) -> None:
+        if conversation:
+            conversation.process.kill()
         with self._changed:
             self._busy -= 1
+            self._lent.discard(conversation)
             self._changed.notify()

@@ -142,13 +142,18 @@ class ProgramProcess:
 
     def kill(self) -> None:
         """Kill it and every process that it started, and free what belongs to it."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # gone; or macOS's word for a group of zombies
-            os.killpg(self.pid, signal.SIGKILL)  # before it is reaped: until then nobody else can have its id
+        self.kill_group()
         self._popen.wait()
         for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if pipe:
                 with contextlib.suppress(OSError):
                     pipe.close()
+
+    def kill_group(self) -> None:
+        """Kill it and every process that it started. Any thread may call this while another one reads."""
+        if self._popen.returncode is None:  # not reaped yet, so that nobody else can have its id
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS's word for a group of zombies
+                os.killpg(self.pid, signal.SIGKILL)
 
     def close_input(self) -> None:
         """Let it see the end of its input, at which a good program ends."""

@@ -7,11 +7,15 @@ from types import SimpleNamespace
 
 import grpc
 import pytest
+from click.testing import CliRunner
 
+from plyd.clients.cli import main
 from plyd.engines.gomoku.engine import CARD
 from plyd.engines.gomoku.rules import RULES
 from plyd.engines.programs.engine import ProgramEngine
 from plyd.engines.programs.process import Program
+from plyd.engines.tiles_2584.engine import CARD as CARD_2584
+from plyd.engines.tiles_2584.rules import GAME as GAME_2584
 from plyd.servers.daemon_config import read_program
 from plyd.servers.settings import BadSetting, gather
 from plyd.v1 import engine_pb2, search_pb2
@@ -100,6 +104,16 @@ def test_a_daemon_that_stops_leaves_no_process(brain):
     assert conversation.process._popen.returncode is not None
 
 
+def test_a_program_hears_the_moves_that_led_to_a_position(open_daemon, tmp_path):
+    player = str(Path(BRAIN[-1]).with_name("arena_player.py"))
+    program = Program((*BRAIN[:-1], player, str(tmp_path / "log"), "2"), "tester", start_seconds=SOON)
+    game = SimpleNamespace(card=CARD_2584, variants=GAME_2584.variants)
+    daemon = open_daemon(ProgramEngine(game, program, "arena2584"))
+    position = {"variant": "hard", "moves": ["1@5", "3@10"]}
+    report = daemon.caller.engine.Search(engine_pb2.SearchRequest(position=position, limits=SLOWLY)).report
+    assert report.move == "down"
+
+
 # --- Settings ---------------------------------------------------------------------------------------------------------
 
 
@@ -137,3 +151,10 @@ def test_a_program_that_cannot_be_used_is_refused_before_the_daemon_starts(given
     with pytest.raises(BadSetting) as refusal:
         read_program(given)
     assert message in str(refusal.value)
+
+
+def test_up_serves_no_program(monkeypatch):
+    monkeypatch.setenv("PLYD_PROGRAM_COMMAND", "sh")
+    done = CliRunner().invoke(main, ["up"])
+    assert done.exit_code == 1
+    assert "program.command is for one game: start its daemon with plyd serve GAME --program" in done.stderr

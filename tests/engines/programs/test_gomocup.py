@@ -119,10 +119,12 @@ def test_a_program_that_gives_no_move_is_killed_after_its_time_and_a_margin(brai
 
 
 def test_a_program_that_does_not_stop_is_killed(brain):
-    stop = Stop()
-    stop.set()
+    stop, engine = Stop(), brain("hang", margin_seconds=0.05)
+    engine.warm_up()
+    player = Player(engine)
+    player.searcher._pool._idle[0].begin = lambda *_: stop.set()  # once it is ready
     with pytest.raises(ProgramFailed, match=r"no move within 0.05 s of being stopped, and was killed"):
-        Player(brain("hang", margin_seconds=0.05)).search(stop=stop)
+        player.search(stop=stop)
 
 
 def failing_search(player, stop):
@@ -223,6 +225,22 @@ def test_a_search_without_a_process_waits_for_one_and_gives_up_in_time(brain):
     stop.set()
     search.join(SOON)
     assert engine._pool._busy == 0
+
+
+def test_a_program_that_is_not_ready_does_not_hold_a_search_that_is_stopped(brain):
+    stop = Stop()
+    stop.set()
+    with pytest.raises(ProgramFailed, match=r'does not say "OK" within 0.05 s; it said nothing'):
+        Player(brain("silent", margin_seconds=0.05)).search(stop=stop)
+
+
+def test_a_search_that_runs_when_the_engine_closes_sees_its_program_killed(brain):
+    engine, stop = brain("hang"), Stop()
+    search = failing_search(Player(engine), stop)
+    until(lambda: engine._pool._lent)
+    engine.close()
+    search.join(SOON)
+    assert not search.is_alive()
 
 
 def test_no_process_is_left_when_the_engine_closes(brain):
