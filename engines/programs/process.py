@@ -134,6 +134,7 @@ class ProgramProcess:
         while (status := self._exit_status()) is None and time.monotonic() < end:
             self._read(0.005)  # its last words on stderr
         self._read(0.0)
+        self._last = self._lines[-1] if self._lines else self._last
         if status is None:
             return self.failure("closed its stdout")
         if status < 0:
