@@ -5,7 +5,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-LINKS = {"v1": "proto/plyd/v1", "servers": "servers", "engines": "engines", "clients": "clients", "models": "models"}
+ROOMS = ("servers", "engines", "clients", "models", "protocols")
+LINKS = {"v1": "proto/plyd/v1", **{room: room for room in ROOMS}}
 
 
 class LinkTree(BuildHookInterface):  # type: ignore[type-arg]

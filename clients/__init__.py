@@ -4,7 +4,8 @@ cli         the program `plyd`, which imports a command when it is used
 library/    the client library, on which all the others are built
 commands/   solve, health, top, bench, bridges
 play/       `plyd play`: a person or statistics in the terminal; match/: engines against engines
-gomocup/    the bridge to Gomoku managers and GUIs; hosts/: bridges to other hosts; web/: the page and its server
+gomocup/    the bridge to Gomoku managers and GUIs; ugi/: to managers of any game; hosts/: to other hosts
+web/        the page and its server
 formats/    games as files
 stress/     load tests that check every answer
 """

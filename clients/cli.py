@@ -25,6 +25,7 @@ COMMANDS = {
     "play": "plyd.clients.play.cli:play",
     "match": "plyd.clients.match.cli:match",
     "gomocup": "plyd.clients.gomocup.cli:gomocup",
+    "ugi": "plyd.clients.ugi.cli:ugi",
     "arena": "plyd.clients.hosts.arena2584:arena",
     "train": "plyd.engines.train:train",
     "warm": "plyd.engines.warm:warm",

@@ -109,7 +109,12 @@ class Daemon:
             log.warning("%d calls and %d searches did not end within %.1f s", calls, searches, grace_seconds)
         await self._server.stop(0.2)
         self.runtime.close()
+        await asyncio.to_thread(self._close_engines)
         return in_time
+
+    def _close_engines(self) -> None:
+        for engine in self.runtime.engines.values():
+            engine.close()
 
     def _scheme(self, address: Address) -> str:
         """The prefix with which clients write the address."""

@@ -1,7 +1,11 @@
 """A daemon's configuration, made from its settings. Everything that can be wrong is found here, before it listens."""
 
+import os
+import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import grpc
@@ -9,12 +13,14 @@ import grpc
 from plyd.engines import registry
 from plyd.engines.core.cores import usable_cores, usable_megabytes
 from plyd.engines.core.engine import Engine
+from plyd.engines.programs.engine import ProgramEngine, protocols_of, usual_protocol
+from plyd.engines.programs.process import Program
 from plyd.servers.access import tls
 from plyd.servers.access.addresses import Address, BadAddress, parse_address
 from plyd.servers.access.auth import QUOTA_NAMES, Authenticator
 from plyd.servers.access.quotas import Quotas
 from plyd.servers.runtime import Capacity
-from plyd.servers.settings import Settings
+from plyd.servers.settings import BadSetting, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ def make_daemon_config(settings: Settings) -> DaemonConfig:
     addresses = read_addresses(settings)
     default_quotas = Quotas(**{name: settings[f"limits.{name}"] for name in QUOTA_NAMES})
     return DaemonConfig(
-        engines={game: registry.load(game, settings["model"]) for game in settings["games"]},
+        engines=load_engines(settings),
         capacity=Capacity(
             slots=settings["slots"] or usable_cores(),
             queue_size=settings["queue"],
@@ -51,6 +57,61 @@ def make_daemon_config(settings: Settings) -> DaemonConfig:
         metrics_names=settings["metrics.name"],
         tracing=read_tracing_endpoint(settings),
     )
+
+
+def load_engines(settings: Settings) -> dict[str, Engine]:
+    """The engine of each game, or the outside program that plays in its place."""
+    engines = {game: registry.load(game, settings["model"]) for game in settings["games"]}
+    program = read_program(settings)
+    return {game: ProgramEngine(engine, *program) for game, engine in engines.items()} if program else engines
+
+
+def read_program(settings: Settings) -> tuple[Program, str] | None:
+    """The outside program and its protocol, None if there is none."""
+    if not settings["program.command"]:
+        return None
+    command, games = split_command(settings["program.command"], settings["program.folder"]), settings["games"]
+    if len(games) != 1:
+        raise BadSetting(f"program.command with the games {', '.join(games) or 'none'}; a program plays one game")
+    if settings["model"]:
+        raise BadSetting("program.command and model exclude each other: a program plays without our networks")
+    allowed, protocol = protocols_of(games[0]), settings["program.protocol"]
+    if protocol != "auto" and protocol not in allowed:
+        raise BadSetting(f'program.protocol is "{protocol}"; allowed for {games[0]} is {" or ".join(allowed)}')
+    program = Program(
+        command=command,
+        name=settings["program.name"] or Path(command[0]).name,
+        options=tuple(split_option(text) for text in settings["program.option"]),
+        folder=settings["program.folder"],
+        memory_mb=settings["program.memory_mb"],
+        margin_seconds=settings["program.margin_seconds"],
+        start_seconds=settings["program.start_seconds"],
+        move_seconds=settings["program.move_seconds"],
+        processes=settings["program.processes"] or 2 * (settings["slots"] or usable_cores()),
+    )
+    return program, usual_protocol(games[0], command) if protocol == "auto" else protocol
+
+
+def split_command(text: str, folder: Path | None) -> tuple[str, ...]:
+    """A command's words, the first one as the path of a file that exists."""
+    try:
+        first, *rest = shlex.split(text) or [""]
+    except ValueError as error:
+        raise BadSetting(f'program.command is "{text}": {error}') from None
+    found = shutil.which(first) or (str(Path(first).absolute()) if Path(first).suffix and Path(first).is_file() else "")
+    if not found:
+        raise BadSetting(f'program.command is "{text}"; there is no program "{first}"')
+    if folder and not folder.is_dir():
+        raise BadSetting(f'program.folder is "{folder}", which is no folder')
+    return os.path.abspath(found), *rest
+
+
+def split_option(text: str) -> tuple[str, str]:
+    """Name and value of NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not name or not equals or "\n" in text:
+        raise BadSetting(f'program.option is "{text}"; allowed is NAME=VALUE')
+    return name, value
 
 
 def read_addresses(settings: Settings) -> list[Address]:

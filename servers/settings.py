@@ -152,6 +152,51 @@ SERVE = (
         many=True,
         form="FILE",
     ),
+    Setting(
+        "program.command",
+        str,
+        "Program that plays the game in place of the built-in engine, with its arguments; see docs/programs.md.",
+        form="COMMAND",
+        flag="--program",
+    ),
+    Setting(
+        "program.protocol",
+        str,
+        "Protocol of the program; auto is the game's own, or UGI for a game that has none.",
+        "auto",
+        choices=("auto", "ugi", "gomocup", "arena2584", "course"),
+    ),
+    Setting("program.name", str, "Name of the program. Default: that of its file.", form="NAME"),
+    Setting("program.option", str, "Option that the program is told at its start.", (), many=True, form="NAME=VALUE"),
+    Setting("program.folder", Path, "Working folder of the program. Default: the daemon's.", form="FOLDER"),
+    Setting(
+        "program.memory_mb", int, "Memory of each process of the program in MB. Default: no limit.", None, 1, 1 << 30
+    ),
+    Setting(
+        "program.processes",
+        int,
+        "Concurrent processes of the program. Default: twice the slots.",
+        None,
+        1,
+        100_000,
+    ),
+    Setting(
+        "program.margin_seconds",
+        float,
+        "Time in seconds that the program may answer late before it is killed.",
+        1.0,
+        0.001,
+        3600,
+    ),
+    Setting("program.start_seconds", float, "Time in seconds for the program to start.", 30.0, 0.001, 3600),
+    Setting(
+        "program.move_seconds",
+        float,
+        "Time in seconds of a search without a time limit, if the protocol needs one.",
+        5.0,
+        0.001,
+        3600,
+    ),
     Setting("insecure", bool, "Allow other machines to connect without encryption.", False),
     Setting(
         "tls.certificate", Path, "Certificate chain (PEM). Encrypts every TCP address; needs tls.key.", form="FILE"

@@ -1,4 +1,7 @@
-"""Imports point one way: clients -> plyd.v1 <- servers -> engines -> models. A stranger in a room fails here."""
+"""Imports point one way: clients -> plyd.v1 <- servers -> engines -> models. A stranger in a room fails here.
+
+Text protocols (`protocols`) import no other room; clients and engines import them.
+"""
 
 import ast
 from pathlib import Path
@@ -9,12 +12,14 @@ ROOT = Path(__file__).parent.parent
 SHARED_BY_GAMES = {"core", "tiles"}
 ALLOWED_ROOMS = {
     "models": {"plyd.models"},
-    "engines": {"plyd.engines", "plyd.models"},
+    "protocols": {"plyd.protocols"},
+    "engines": {"plyd.engines", "plyd.models", "plyd.protocols"},
     "servers": {"plyd.servers", "plyd.engines", "plyd.v1"},
-    "clients": {"plyd.clients", "plyd.v1"},
+    "clients": {"plyd.clients", "plyd.v1", "plyd.protocols"},
 }
 FORBIDDEN_LIBRARIES = {
     "models": {"grpc", "google"},
+    "protocols": {"grpc", "google", "numba", "numpy", "click"},
     "engines": {"grpc", "google", "grpc_health", "grpc_reflection"},
     "servers": {"torch"},
     "clients": {"numba", "numpy", "torch"},

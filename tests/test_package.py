@@ -37,6 +37,7 @@ def test_the_wheel_installs_one_namespace_with_the_schema_in_it(wheel, tmp_path)
         "plyd/models/__init__.py",
         "plyd/clients/py.typed",
         "plyd/v1/py.typed",
+        "plyd/protocols/ugi.py",
     ):
         assert name in names
     assert "plyd/__init__.py" not in names

@@ -11,8 +11,9 @@ from dataclasses import replace
 from plyd.clients.formats.game_record import GameRecord, name_of, quoted
 from plyd.clients.formats.gomoku import read_psq, read_sgf, write_psq, write_sgf
 from plyd.clients.formats.rec2584 import BadRecord, pack_records, read_records_from
-from plyd.clients.formats.tile_replay import DROPPED, SLIDES, FinishedGame
+from plyd.clients.formats.tile_replay import DROPPED, FinishedGame
 from plyd.clients.library.errors import InvalidRequest
+from plyd.protocols.arena2584 import SLIDES
 from plyd.v1.engine_pb2 import EngineInfo
 
 __all__ = ["GameRecord", "formats_of", "read", "write"]

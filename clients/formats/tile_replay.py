@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from plyd.protocols.arena2584 import SLIDES
+
 SIZE = 16  # cells
-SLIDES = ("up", "right", "down", "left")  # by opcode
 LINES = (  # by opcode: the cells of each line, from the edge that tiles slide to
     tuple(slice(i, None, 4) for i in range(4)),
     tuple(slice(4 * i + 3, 4 * i - 1 if i else None, -1) for i in range(4)),

@@ -5,6 +5,5 @@ bridge         carries out each line and sends the answer
 text           parses points and lists of stones, formats search reports
 board          the stones, and the position in the engine's notation
 time_control   deadlines of a move from the manager's limits
-engine         searches over one stream to the daemon, with retries
 swap2          the swap2 opening: stones to place, or a side to choose
 """

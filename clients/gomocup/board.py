@@ -1,43 +1,22 @@
 """The board of a Gomocup game: points in the protocol's coordinates, and the position in the engine's notation."""
 
-import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from plyd.clients.library.bridge_engine import EnginePosition
+from plyd.protocols import gomocup
+from plyd.protocols.gomocup import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, Point, Stones
 from plyd.v1 import position_pb2
 
-OWN, OPPONENT, BLOCKED = 1, 2, 3  # the protocol's numbers for our stones, the opponent's, and blocked points
-SMALLEST, LARGEST = 5, 20
-LETTERS = "abcdefghijklmnopqrst"
-MOVE = re.compile(r"([a-t])([1-9][0-9]?)", re.ASCII)
 SIDES = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
-Stones = dict["Point", int]
 
 
 class CommandRejected(ValueError):
     """A command of the manager cannot be carried out; the text says why."""
 
 
-class Point(NamedTuple):
-    """A point: column from the left and row from the top, both from 0."""
-
-    x: int
-    y: int
-
-    def __str__(self) -> str:
-        return f"{self.x},{self.y}"
-
-
-class EnginePosition(NamedTuple):
-    """A position with us to move, in the engine's notation: a start and the moves from there."""
-
-    start: str
-    moves: tuple[str, ...]
-
-    @property
-    def mover(self) -> int:
-        """The side to move, as a value of the proto enum Side."""
-        return SIDES[(self.start.endswith(" o") + len(self.moves)) % 2]
+def mover_of(position: EnginePosition) -> int:
+    """The side to move, as a value of the proto enum Side."""
+    return SIDES[(position.start.endswith(" o") + len(position.moves)) % 2]
 
 
 class GomocupBoard:
@@ -108,13 +87,11 @@ class GomocupBoard:
 
     def move_to(self, point: Point) -> str:
         """A move to the point, in the engine's notation."""
-        return f"{LETTERS[point.x]}{self.size - point.y}"
+        return gomocup.move_to(point, self.size)
 
     def point_of(self, move: str) -> Point | None:
         """The point of an engine's move, or None if the move is not on this board."""
-        found = MOVE.fullmatch(move)
-        point = Point(LETTERS.index(found[1]), self.size - int(found[2])) if found else None
-        return point if point and point.x < self.size and point.y >= 0 else None
+        return gomocup.point_of(move, self.size)
 
     def nearest(self) -> Point | None:
         """The empty point nearest to the centre of the stones (fallback move), or None on a full board."""

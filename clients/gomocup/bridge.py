@@ -7,17 +7,17 @@ from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import version
 from random import Random
 
-from plyd.clients.gomocup.board import OPPONENT, OWN, CommandRejected, EnginePosition, GomocupBoard, Point
-from plyd.clients.gomocup.engine import GomocupEngine, GomocupQuery
+from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.swap2 import swap2
-from plyd.clients.gomocup.text import POINT, STONE, SearchPrinter, StoneList, one_line, point_of, quoted, report_text
+from plyd.clients.gomocup.text import SearchPrinter, StoneList, one_line, point_of, quoted, report_text
 from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines
+from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.requests import Report
+from plyd.protocols.gomocup import CARO, OPPONENT, OWN, POINT, STONE, Point, read_point, variant_of
 
 ABOUT = f'name="plyd", version="{version("plyd")}", author="the plyd contributors", country="international"'
 WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
-EXACTLY_FIVE, RENJU, CARO = 1, 4, 8  # bits of INFO rule
 CLOCK_KEYS = {"timeout_turn", "timeout_match", "time_left"}
 LIMIT_KEYS = {
     "max_memory": "memory",
@@ -32,16 +32,11 @@ SIDE_COMMANDS = {"INFO", "ABOUT", "STOP", "YXSTOP"}  # interrupt neither a searc
 START_NOTICE_SECONDS = 2.0  # before the manager gets a message about the slow start
 
 
-def variant_of(rule: int) -> str:
-    """The variant for the bits of INFO rule."""
-    return "renju" if rule & RENJU else "standard" if rule & EXACTLY_FIVE else "freestyle"
-
-
 class GomocupBridge:
     """Serves one manager: takes its lines, and sends answers through `say`."""
 
     def __init__(
-        self, engine: GomocupEngine, say: Callable[[str], None], default_ms: int, options: Mapping[str, str]
+        self, engine: BridgeEngine, say: Callable[[str], None], default_ms: int, options: Mapping[str, str]
     ) -> None:
         self._engine = engine
         self._say = say
@@ -104,10 +99,10 @@ class GomocupBridge:
         await self._start_game(int(rest))
 
     async def _rect_start(self, rest: str) -> None:
-        found = POINT.fullmatch(rest)
-        if not found:
+        size = read_point(rest)
+        if not size:
             raise CommandRejected(f"RECTSTART needs columns and rows, such as RECTSTART 15,15, not {quoted(rest)}")
-        columns, rows = int(found[1]), int(found[2])
+        columns, rows = size
         if columns != rows:
             raise CommandRejected(f"{columns} columns and {rows} rows; only square boards are supported")
         await self._start_game(rows)
@@ -290,10 +285,10 @@ class GomocupBridge:
         printer.close()
         return printer.latest
 
-    def _query(self, position: EnginePosition) -> GomocupQuery:
+    def _query(self, position: EnginePosition) -> BridgeQuery:
         nodes, depth = self._limits.get("nodes"), self._limits.get("depth")
         depth = min(depth, MAX_DEPTH) if depth else None
-        return GomocupQuery(
+        return BridgeQuery(
             position, variant_of(self._rule), {**self._manager_options(), **self._options}, nodes or None, depth
         )
 

@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import NamedTuple
 
-from plyd.clients.gomocup.board import CommandRejected, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.text import win_probability
+from plyd.clients.library.bridge_engine import EnginePosition
 from plyd.clients.library.requests import Report
+from plyd.protocols.gomocup import Point
 
 Ask = Callable[[EnginePosition, float], Awaitable[Report | None]]  # position, and deadline by the loop's clock
 SWAP = "SWAP"

@@ -4,21 +4,12 @@ import asyncio
 import re
 from collections.abc import Callable
 
-from plyd.clients.gomocup.board import (
-    BLOCKED,
-    OPPONENT,
-    OWN,
-    CommandRejected,
-    EnginePosition,
-    GomocupBoard,
-    Point,
-    Stones,
-)
+from plyd.clients.gomocup.board import CommandRejected, GomocupBoard, mover_of
+from plyd.clients.library.bridge_engine import EnginePosition
 from plyd.clients.library.requests import Report
+from plyd.protocols.gomocup import BLOCKED, OPPONENT, OWN, STONE, Point, Stones, read_point
 from plyd.v1 import search_pb2
 
-POINT = re.compile(r"(\d{1,4})\s*,\s*(\d{1,4})", re.ASCII)
-STONE = re.compile(r"(\d{1,4})\s*,\s*(\d{1,4})\s*,\s*(\d{1,4})", re.ASCII)
 DEBUG_SECONDS = 0.1  # between two DEBUG lines of one search
 MAX_PV_MOVES = 12
 MAX_QUOTE = 60  # characters
@@ -79,10 +70,10 @@ class SearchPrinter:
 
 def point_of(name: str, rest: str) -> Point:
     """The point after a command's name."""
-    found = POINT.fullmatch(rest)
-    if not found:
+    point = read_point(rest)
+    if not point:
         raise CommandRejected(f"{name} needs a point, such as {name} 7,8, not {quoted(rest)}")
-    return Point(int(found[1]), int(found[2]))
+    return point
 
 
 def win_probability(report: Report, position: EnginePosition) -> float:
@@ -90,7 +81,9 @@ def win_probability(report: Report, position: EnginePosition) -> float:
     score = report.score
     is_proven = score.WhichOneof("value") == "proven"
     value = PROVEN_VALUES.get(score.proven.result, 0.5) if is_proven else score.win_probability
-    return value if score.point_of_view == position.mover else 1 - value
+    if score.WhichOneof("value") is None:
+        return 0.5  # an outside program may give a move without a score
+    return value if score.point_of_view == mover_of(position) else 1 - value
 
 
 def report_text(report: Report, position: EnginePosition, board: GomocupBoard) -> str:

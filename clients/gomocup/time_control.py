@@ -8,8 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from plyd.protocols.gomocup import UNLIMITED_MS
+
 FAST_MS = 80  # time per move for "as fast as possible"
-UNLIMITED_MS = 2_147_483_647  # the protocol's value for no limit
 MIN_RESERVE_MS, MAX_RESERVE_MS = 40, 200  # kept for communication with the daemon and for a slow machine
 RESERVE_SHARE = 1 / 20  # of the limit
 LAG_FACTOR = 3  # reserve = this times the measured lag, so the reserve grows until an answer is in time

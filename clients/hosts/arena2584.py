@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
@@ -11,7 +10,8 @@ from typing import Any, TextIO
 import click
 
 from plyd.clients.cli import CONNECT
-from plyd.clients.formats.tile_replay import DROPPED, SLIDES, IllegalAction, Replay
+from plyd.clients.formats.tile_replay import DROPPED, IllegalAction, Replay
+from plyd.protocols.arena2584 import COMMANDS, NO_MOVE, SLIDES
 
 GAME = "2584"
 VARIANTS = {"hard": {1: 0.75, 3: 0.25}, "classic": {1: 0.9, 2: 0.1}}  # probability of each tile index
@@ -19,13 +19,6 @@ FIRST_SECONDS = 1.0  # to reach a daemon for the first time
 AGAIN_SECONDS = 30.0  # to wait for a daemon that was lost
 LATE_SECONDS = 5.0  # the same during a match, where the referee waits for our move
 LONGEST_QUOTE = 80  # characters of a line in an error message
-NO_MOVE = "ffffffff"  # the answer of the course's own programs when there is no move
-COMMANDS = {
-    "open": re.compile(r"match (\S+) open ([^\s:]+):([^\s:]+)"),
-    "take": re.compile(r"match (\S+) (play|evil) take turn(?: ?, ?drop (\d{1,3}))?"),
-    "move": re.compile(r"match (\S+) (play|evil) move ((?:0x)?[0-9a-fA-F]{1,8})"),
-    "close": re.compile(r"match (\S+) close (\S+)"),
-}
 
 
 @click.command(short_help="Play 2584 for a referee, line by line.")

@@ -11,4 +11,6 @@ errors        gRPC errors as exceptions, all of them PlydError
 up_addresses  where `plyd up` serves each installed game
 embedded      a private daemon, started and stopped by a client
 locate        the daemon of a bridge: at an address, or an embedded one that is restarted
+bridge_engine a bridge's searches over one stream to its daemon, with retries
+line_bridge   serves a bridge that speaks a line protocol, on stdin and stdout
 """

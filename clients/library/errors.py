@@ -9,6 +9,7 @@ PlydError
 ├── NotSupported      the engine does not support this call
 ├── Overloaded        no search slot was free; `retry_seconds` says when to try again
 ├── Cancelled         the client cancelled the call
+├── ProgramFailed     the outside program that plays crashed, was too late, or gave a move that is none
 ├── DaemonFault       the daemon failed; its log has the details
 └── BadEndpoint       a bridge cannot listen, or may not listen, at this address
 """
@@ -67,6 +68,10 @@ class Cancelled(PlydError):
     """The client cancelled the call."""
 
 
+class ProgramFailed(PlydError):
+    """The outside program that plays here crashed, was too late, or gave a move that is none."""
+
+
 class DaemonFault(PlydError):
     """The daemon failed."""
 
@@ -86,6 +91,7 @@ ERRORS: dict[grpc.StatusCode, type[PlydError]] = {
     grpc.StatusCode.UNIMPLEMENTED: NotSupported,
     grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
     grpc.StatusCode.CANCELLED: Cancelled,
+    grpc.StatusCode.ABORTED: ProgramFailed,
 }
 
 

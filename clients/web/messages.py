@@ -229,7 +229,7 @@ def report_json(report: Report) -> dict[str, Any]:
 
 
 def score_json(score: search_pb2.Score) -> dict[str, Any]:
-    """A score as JSON; its kind is points, win, proven or unreachable."""
+    """A score as JSON; its kind is points, win, proven, unreachable or none."""
     kind = score.WhichOneof("value")
     fields: dict[str, Any] = {"side": SIDES.get(score.point_of_view, ""), "exact": score.exact}
     if kind == "expected_points":
@@ -239,7 +239,7 @@ def score_json(score: search_pb2.Score) -> dict[str, Any]:
     if kind == "proven":
         plies = score.proven.plies if score.proven.HasField("plies") else None
         return fields | {"kind": "proven", "result": RESULTS.get(score.proven.result, ""), "plies": plies}
-    return fields | {"kind": "unreachable"}
+    return fields | {"kind": "unreachable" if kind else "none"}
 
 
 def _line_json(line: search_pb2.Line) -> dict[str, Any]:

@@ -57,6 +57,8 @@ class Card:
     sides: tuple[SideLook, ...] = ()
     start_form: StartForm | None = None
     file_formats: tuple[str, ...] = ("text",)
+    program: str = ""
+    """Name of the outside program that plays. Empty for engines of our own."""
 
 
 MOST_EXPLAINED = 1000
@@ -115,6 +117,9 @@ class Engine(ABC):
         It is then made by a searcher with 0 megabytes.
         """
         return False
+
+    def close(self) -> None:  # noqa: B027  most engines have nothing that outlives them
+        """End what does not end with this process: other processes. Called once, when no search runs."""
 
     def evaluate(self, variant: str, lines: bytes, *, as_text: bool, with_moves: bool) -> Answers:  # noqa: ARG002
         """Values of many positions, one per line. For engines with the capability EVALUATE."""

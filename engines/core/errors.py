@@ -13,6 +13,7 @@
     ├── NotSupported        something this engine cannot do
     ├── BadModel            weights that cannot be used
     ├── BadPlugin           a game of another package that cannot be loaded
+    ├── ProgramFailed       an outside program crashed, was too late, or gave a move that is none
     ├── NotAllowed          a caller that could not be authenticated
     ├── Overloaded          no search slot in time, or a client's quota is used up
     └── ShuttingDown        the daemon is shutting down
@@ -87,6 +88,10 @@ class BadModel(EngineError):
 
 class BadPlugin(EngineError):
     """A game of another package cannot be loaded."""
+
+
+class ProgramFailed(EngineError):
+    """An outside program crashed, did not answer in time, or answered with something that is not a legal move."""
 
 
 class NotAllowed(EngineError):

@@ -1,6 +1,7 @@
 """The search contract: one `Limits` in, any number of `Report`s out."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -70,11 +71,16 @@ class Unreachable:
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """No value is given: an outside program may tell its move and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """The value of a position for `point_of_view`: more is better for that side."""
 
     point_of_view: Side
-    value: ExpectedPoints | WinProbability | Proven | Unreachable
+    value: ExpectedPoints | WinProbability | Proven | Unreachable | Unknown
     exact: bool = False
 
 
@@ -131,3 +137,19 @@ class Searcher(Protocol):
 
     def touched_megabytes(self) -> int:
         """Memory that it keeps between searches, of what was granted to it. Called while it does not search."""
+
+
+class GameSearcher(ABC):
+    """A Searcher that is told, before each search, how the game came to the position."""
+
+    @abstractmethod
+    def follow(self, start: str, moves: Sequence[str]) -> None:
+        """The game whose current position is searched next: the text of its start, and all moves from there."""
+
+    @abstractmethod
+    def search(self, position: Any, limits: Limits, stop: Stop) -> Iterator[Report]:
+        """See Searcher."""
+
+    @abstractmethod
+    def touched_megabytes(self) -> int:
+        """See Searcher."""

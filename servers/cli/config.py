@@ -43,7 +43,12 @@ def check(file: Path | None) -> None:
     from plyd.servers.access import tls
     from plyd.servers.access.addresses import BadAddress
     from plyd.servers.access.auth import read_clients
-    from plyd.servers.daemon_config import read_addresses, read_metrics_address, read_tracing_endpoint
+    from plyd.servers.daemon_config import (
+        read_addresses,
+        read_metrics_address,
+        read_program,
+        read_tracing_endpoint,
+    )
 
     try:
         settings = gather({}, os.environ, file)
@@ -53,6 +58,7 @@ def check(file: Path | None) -> None:
     for check_part in (
         lambda: registry.check(settings["games"]),
         lambda: [registry.files_for(game, settings["model"]) for game in registry.games()],
+        lambda: read_program(settings),
         lambda: read_addresses(settings),
         lambda: read_metrics_address(settings),
         lambda: read_tracing_endpoint(settings),

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 
 from plyd.servers.access.addresses import Address, BadAddress, refuse_if_taken
-from plyd.servers.settings import METRICS_PORT, WEB_PORT, BadSetting, Settings, gather
+from plyd.servers.settings import BadSetting, Settings, gather
+from plyd.servers.up_ports import METRICS_PORT, WEB_PORT, port_offsets
 
 OPTIONAL = {"matplotlib": "plots", "torch": "training of Gomoku", "opentelemetry-sdk": "traces"}
 QUICK = {"avx2": "Gomoku", "bmi2": "2048 and 2584"}  # instructions of x86-64 that make these games quick
@@ -189,11 +190,12 @@ def ports(settings: Settings) -> dict[str, int]:
     from plyd.engines import registry
 
     base = settings["up.base_port"]
-    found = {game: base + i for i, game in enumerate(registry.ENGINES)}
+    offsets = port_offsets(registry.ENGINES, registry.plugins().places)
+    found = {game: base + offset for game, offset in offsets.items()}
     if settings["up.web"]:
         found["the page"] = settings["up.web_port"] or base + WEB_PORT
     if settings["up.metrics"]:
-        found |= {f"{game}'s metrics": base + METRICS_PORT + i for i, game in enumerate(registry.ENGINES)}
+        found |= {f"{game}'s metrics": base + METRICS_PORT + offset for game, offset in offsets.items()}
     return found
 
 

@@ -31,6 +31,7 @@ def serve(with_stdin: bool, quiet_requests: bool, **given: Any) -> None:
     \b
     plyd serve 2584-2x3
     plyd serve 2584-2x3 --listen 127.0.0.1:0 --listen unix:/tmp/plyd.sock
+    plyd serve gomoku --program "pbrain-other --fast"
     plyd serve gomoku --listen 0.0.0.0:25844 --tls-certificate cert.pem --tls-key key.pem --clients clients.toml
     """
     from plyd.engines.core.errors import EngineError
@@ -82,6 +83,8 @@ def up(**given: Any) -> None:
     host, base_port, games = settings["up.host"], settings["up.base_port"], settings["games"]
     try:
         registry.check(games)
+        if settings["program.command"]:
+            raise BadSetting("program.command is for one game: start its daemon with plyd serve GAME --program")
         if not Address(host).is_local:
             raise BadAddress(not_loopback(host, base_port))
         plugins = registry.plugins()
@@ -102,7 +105,7 @@ def up(**given: Any) -> None:
         if settings["up.web"]:
             specs.append(web_process(Address(host, settings["up.web_port"] or base_port + WEB_PORT), specs))
         sys.exit(_run(Supervisor(specs).run()))
-    except (BadAddress, EngineError) as error:
+    except (BadAddress, BadSetting, EngineError) as error:
         raise click.ClickException(str(error)) from None
 
 

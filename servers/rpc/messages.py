@@ -15,6 +15,7 @@ from plyd.engines.core.search import (
     Result,
     Score,
     StopReason,
+    Unreachable,
     WinProbability,
 )
 from plyd.servers.search.game_record import GameRecord
@@ -81,7 +82,7 @@ def _write_score(message: search_pb2.Score, score: Score) -> None:
             message.proven.result = RESULTS[result]
             if plies is not None:
                 message.proven.plies = plies
-        case _:
+        case Unreachable():
             message.unreachable.SetInParent()
 
 
@@ -162,6 +163,7 @@ def engine_message(engine: Engine) -> engine_pb2.EngineInfo:
         sides=map(side_message, card.sides),
         start_form=start_form_message(card.start_form),
         file_formats=card.file_formats,
+        program=card.program,
     )
 
 

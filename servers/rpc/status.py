@@ -19,6 +19,7 @@ STATUS: dict[type[errors.EngineError], StatusCode] = {
     errors.NotSupported: StatusCode.UNIMPLEMENTED,
     errors.BadModel: StatusCode.FAILED_PRECONDITION,
     errors.BadPlugin: StatusCode.FAILED_PRECONDITION,
+    errors.ProgramFailed: StatusCode.ABORTED,
     errors.NotAllowed: StatusCode.UNAUTHENTICATED,
     errors.Overloaded: StatusCode.RESOURCE_EXHAUSTED,
     errors.ShuttingDown: StatusCode.UNAVAILABLE,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import MEMORY, Option, read_options
-from plyd.engines.core.search import Limits, Report, Searcher
+from plyd.engines.core.search import GameSearcher, Limits, Report, Searcher
 from plyd.engines.core.time_control import Budget
 from plyd.servers.access.memory import MemoryGrant
 from plyd.servers.access.quotas import Client
@@ -161,6 +161,8 @@ class Session:
 
         def job(waited: float) -> TimedReport:
             searcher, memory_lost = self._ready_searcher()
+            if isinstance(searcher, GameSearcher):
+                searcher.follow(self.record.start, self.record.moves)
             try:
                 for report in watch(searcher.search(position, budget.left_of(limits), stop), waited):
                     timed = TimedReport(report, waited, memory_lost)

@@ -351,7 +351,7 @@ FAULTS = {  # what a status means to a caller
     "UNAUTHENTICATED": errors.NotAllowed,
     "RESOURCE_EXHAUSTED": errors.Overloaded,
     "FAILED_PRECONDITION": errors.InvalidRequest,
-    "ABORTED": errors.DaemonFault,
+    "ABORTED": errors.ProgramFailed,
     "UNIMPLEMENTED": errors.NotSupported,
     "INTERNAL": errors.DaemonFault,
     "UNAVAILABLE": errors.Unavailable,

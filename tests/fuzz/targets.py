@@ -226,6 +226,17 @@ TARGETS = {
         ("match ", " open ", "plyd:", " evil take turn", " play take turn", ", drop ", " move ", " close "),
         share=10,
     ),
+    "ugi lines": Target(
+        check_of("programs", "check_ugi_lines"),
+        (b"startpos moves 4 4\nfen 7x6 #4,1 moves 3", b"p1time 5 p2inc 3 nodes 7\nname a b value c", b"mate -3 pv 1 2"),
+        words=("startpos ", "fen ", "moves ", "movetime ", "depth ", "name ", "value ", "score ", "points ", "cp "),
+    ),
+    "program lines": Target(
+        check_of("programs", "check_program_lines"),
+        (b"7,7\nMESSAGE x\n99,1", b"info depth 3 score cp 20 pv 4 4\nbestmove 4", b"match 1 play move 3", b"5 0\n-1 2"),
+        words=("bestmove ", "info ", "score mate ", "pv ", "match 1 play move ", "MESSAGE ", "DEBUG ", "OK"),
+        share=4,
+    ),
     "solve lines": Target(check_of("words", "check_solve_lines"), (b"b 2 2 0 0 0 0\na 1", b"L"), 100),
     "sgf": Target(
         check_of("words", "check_game_file", "a.sgf"),

@@ -101,9 +101,10 @@ class Manager:
 def check_gomocup_words(data: bytes) -> None:
     """Points and lists of stones are read or refused, and a board that was read can be asked about."""
     from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
-    from plyd.clients.gomocup.text import POINT, STONE, StoneList, one_line, point_of, quoted
+    from plyd.clients.gomocup.text import StoneList, one_line, point_of, quoted
     from plyd.engines.core.errors import BadInput
     from plyd.engines.gomoku.rules import FREESTYLE
+    from plyd.protocols.gomocup import POINT, STONE
 
     first, *lines = data.decode("ascii", "replace").split("\n")
     size = 5 + len(first) % 16

@@ -15,7 +15,7 @@ export function reportValue(report, pointsSoFar) {
 
 export function showReport(report, pointsSoFar, names) {
   const { kind, side } = report.score;
-  const who = kind === "points" ? "" : `${names[side] ?? ""} `;
+  const who = kind === "points" || kind === "none" ? "" : `${names[side] ?? ""} `;
   byId("score").textContent = kind === "points" ? `${scoreText(report.score)} to come${report.score.exact ? ", exactly" : ""}` : who + scoreText(report.score);
   const speed = report.ms > 1 ? (report.nodes / report.ms) * 1000 : 0;
   const facts = [report.depth ? `depth ${report.depth}` : "", report.nodes ? `${short(report.nodes)} nodes` : "", speed ? `${short(speed)}/s` : "", report.ms >= 1 ? `${(report.ms / 1000).toFixed(1)} s` : ""];

@@ -28,7 +28,7 @@ export function scoreText(score, isShort = false) {
     const plies = score.plies ? (isShort ? ` ${score.plies}` : ` in ${score.plies}`) : "";
     return name[score.result] + plies;
   }
-  return "cannot occur";
+  return score.kind === "none" ? "no score" : "cannot occur";
 }
 
 // Player one's share of the game, from 0 to 1; null for points.

@@ -274,6 +274,7 @@ class EngineInfo(_message.Message):
     SIDES_FIELD_NUMBER: _builtins.int
     START_FORM_FIELD_NUMBER: _builtins.int
     FILE_FORMATS_FIELD_NUMBER: _builtins.int
+    PROGRAM_FIELD_NUMBER: _builtins.int
     game: _builtins.str
     """Game identifier, for Position.game: "2584-2x3"."""
     title: _builtins.str
@@ -286,6 +287,8 @@ class EngineInfo(_message.Message):
     """How a move is written, in one or two sentences."""
     node_meaning: _builtins.str
     """What a node is in this engine's node counts and limits."""
+    program: _builtins.str
+    """Name of the outside program that plays, "pbrain-other". Empty for an engine of our own."""
     @_builtins.property
     def variants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Variant]:
         """Rule sets, the default one first. At least one."""
@@ -350,10 +353,11 @@ class EngineInfo(_message.Message):
         sides: _abc.Iterable[Global___SideLook] | None = ...,
         start_form: Global___StartForm | None = ...,
         file_formats: _abc.Iterable[_builtins.str] | None = ...,
+        program: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["board_limits", b"board_limits", "board_look", b"board_look", "model", b"model", "start_form", b"start_form"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["board_limits", b"board_limits", "board_look", b"board_look", "capabilities", b"capabilities", "file_formats", b"file_formats", "game", b"game", "model", b"model", "move_examples", b"move_examples", "move_notation", b"move_notation", "node_meaning", b"node_meaning", "options", b"options", "position_examples", b"position_examples", "position_notation", b"position_notation", "sides", b"sides", "start_form", b"start_form", "summary", b"summary", "title", b"title", "variants", b"variants"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["board_limits", b"board_limits", "board_look", b"board_look", "capabilities", b"capabilities", "file_formats", b"file_formats", "game", b"game", "model", b"model", "move_examples", b"move_examples", "move_notation", b"move_notation", "node_meaning", b"node_meaning", "options", b"options", "position_examples", b"position_examples", "position_notation", b"position_notation", "program", b"program", "sides", b"sides", "start_form", b"start_form", "summary", b"summary", "title", b"title", "variants", b"variants"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -31,7 +31,9 @@ class EngineServiceStub(object):
     Statuses, the same for every method: INVALID_ARGUMENT for text that cannot be read, an illegal move or an unknown
     option (details: google.rpc.BadRequest with the field); NOT_FOUND for a game that is not served here;
     RESOURCE_EXHAUSTED when all search slots are taken and the queue is full or too slow (details: google.rpc.RetryInfo);
-    UNAVAILABLE while the daemon shuts down; UNIMPLEMENTED for what this engine cannot do; INTERNAL for a fault of ours.
+    UNAVAILABLE while the daemon shuts down; UNIMPLEMENTED for what this engine cannot do; ABORTED if an outside program
+    that plays here crashed, was too late or gave a move that is none (the message quotes it; the next search starts it
+    again); INTERNAL for a fault of ours.
     """
 
     def __init__(self, channel):
@@ -78,7 +80,9 @@ class EngineServiceServicer(object):
     Statuses, the same for every method: INVALID_ARGUMENT for text that cannot be read, an illegal move or an unknown
     option (details: google.rpc.BadRequest with the field); NOT_FOUND for a game that is not served here;
     RESOURCE_EXHAUSTED when all search slots are taken and the queue is full or too slow (details: google.rpc.RetryInfo);
-    UNAVAILABLE while the daemon shuts down; UNIMPLEMENTED for what this engine cannot do; INTERNAL for a fault of ours.
+    UNAVAILABLE while the daemon shuts down; UNIMPLEMENTED for what this engine cannot do; ABORTED if an outside program
+    that plays here crashed, was too late or gave a move that is none (the message quotes it; the next search starts it
+    again); INTERNAL for a fault of ours.
     """
 
     def Describe(self, request, context):
@@ -172,7 +176,9 @@ class EngineService(object):
     Statuses, the same for every method: INVALID_ARGUMENT for text that cannot be read, an illegal move or an unknown
     option (details: google.rpc.BadRequest with the field); NOT_FOUND for a game that is not served here;
     RESOURCE_EXHAUSTED when all search slots are taken and the queue is full or too slow (details: google.rpc.RetryInfo);
-    UNAVAILABLE while the daemon shuts down; UNIMPLEMENTED for what this engine cannot do; INTERNAL for a fault of ours.
+    UNAVAILABLE while the daemon shuts down; UNIMPLEMENTED for what this engine cannot do; ABORTED if an outside program
+    that plays here crashed, was too late or gave a move that is none (the message quotes it; the next search starts it
+    again); INTERNAL for a fault of ours.
     """
 
     @staticmethod

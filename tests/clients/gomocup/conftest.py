@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from plyd.clients.gomocup import engine
-from plyd.clients.gomocup.engine import GomocupEngine
+from plyd.clients.library import bridge_engine
+from plyd.clients.library.bridge_engine import BridgeEngine
 from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.gomocup.talks import ScriptedEngine, Talk
 from tests.patience import SOON
@@ -24,10 +24,10 @@ def talking():
 @pytest.fixture
 def playing(gomoku, monkeypatch):
     """Run a conversation, an async function of a Talk, with the engine of the session's daemon, or of another one."""
-    monkeypatch.setattr(engine, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(bridge_engine, "WARM_UP_SECONDS", 0.0)
 
     def run(conversation, address=gomoku, **options):
-        return hold(conversation, lambda: GomocupEngine(ExistingDaemon(address)), **options)
+        return hold(conversation, lambda: BridgeEngine(ExistingDaemon(address), "gomoku"), **options)
 
     return run
 

@@ -4,8 +4,10 @@ from random import Random
 
 import pytest
 
-from plyd.clients.gomocup.board import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, EnginePosition, GomocupBoard, Point
+from plyd.clients.gomocup.board import GomocupBoard, mover_of
+from plyd.clients.library.bridge_engine import EnginePosition
 from plyd.engines.gomoku.rules import FREESTYLE
+from plyd.protocols.gomocup import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, Point
 from tests.clients.gomocup.talks import O, X
 
 
@@ -38,7 +40,7 @@ def check_position(board):
         Point(x, y): names[cell] for y, row in enumerate(position.rows) for x, cell in enumerate(row) if cell != "."
     }
     assert read == board.stones()
-    assert text.mover == (X if ours == "x" else O)
+    assert mover_of(text) == (X if ours == "x" else O)
 
 
 def test_who_began_is_x_as_far_as_the_stones_tell():

@@ -6,10 +6,9 @@ import signal
 
 import pytest
 
-from plyd.clients.gomocup import engine
-from plyd.clients.gomocup.board import EnginePosition
 from plyd.clients.gomocup.bridge import ABOUT
-from plyd.clients.gomocup.engine import GomocupEngine, GomocupQuery, common_moves
+from plyd.clients.library import bridge_engine
+from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition, common_moves
 from plyd.clients.library.errors import InvalidRequest
 from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.gomocup.talks import Talk, quiet_board
@@ -95,7 +94,7 @@ def test_a_node_limit_ends_the_search(playing):
 
 def test_a_game_stays_on_one_stream(gomoku):
     async def play():
-        engine = GomocupEngine(ExistingDaemon(gomoku))
+        engine = BridgeEngine(ExistingDaemon(gomoku), "gomoku")
         talk = Talk(engine, 1000 * SOON)
         await talk.ask("START 15")
         await talk.tell("INFO max_node 20")
@@ -119,22 +118,22 @@ def test_a_game_stays_on_one_stream(gomoku):
 
 def test_a_late_search_ends_later_and_its_stream_stays(gomoku):
     async def play():
-        engine, reports, now = GomocupEngine(ExistingDaemon(gomoku)), [], asyncio.get_running_loop().time
+        engine, reports, now = BridgeEngine(ExistingDaemon(gomoku), "gomoku"), [], asyncio.get_running_loop().time
         position = EnginePosition("20x20", ("c18", "o17", "d5", "q6"))
-        await engine.search(GomocupQuery(position, "freestyle", depth=1), now() + 60, now() + 60, reports.append)
+        await engine.search(BridgeQuery(position, "freestyle", depth=1), now() + 60, now() + 60, reports.append)
         first, number = engine._game, len(reports)
         assert reports[-1].final
         with pytest.raises(TimeoutError):
-            await engine.search(GomocupQuery(position, "freestyle"), now() + 60, now() + 0.2, reports.append)
+            await engine.search(BridgeQuery(position, "freestyle"), now() + 60, now() + 0.2, reports.append)
         assert not engine._search.done()
         await asyncio.wait({engine._search}, timeout=SOON)
-        later = GomocupQuery(EnginePosition(position.start, (*position.moves, "a1", "t20")), "freestyle", depth=1)
+        later = BridgeQuery(EnginePosition(position.start, (*position.moves, "a1", "t20")), "freestyle", depth=1)
         await engine.search(later, now() + 60, now() + 60, reports.append)
         assert engine._game is first
         assert sum(report.final for report in reports[number:]) == 2
         with pytest.raises(InvalidRequest):
             await engine.search(
-                GomocupQuery(EnginePosition("20x20", ("a1", "a1")), "freestyle"), now() + 60, now() + 60, reports.append
+                BridgeQuery(EnginePosition("20x20", ("a1", "a1")), "freestyle"), now() + 60, now() + 60, reports.append
             )
         await engine.close()
 
@@ -149,7 +148,7 @@ def test_moves_in_common(one, other, count):
 
 
 def test_nobody_there(playing, nowhere, monkeypatch):
-    monkeypatch.setattr(engine, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(bridge_engine, "CONNECT_SECONDS", 0.2)
 
     async def play(talk):
         assert (await talk.ask("START 15")).startswith(f"ERROR {nowhere} is unavailable")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from plyd.clients.gomocup.time_control import FAST_MS, UNLIMITED_MS, GomocupClock, move_deadlines
+from plyd.clients.gomocup.time_control import FAST_MS, GomocupClock, move_deadlines
+from plyd.protocols.gomocup import UNLIMITED_MS
 
 
 @pytest.mark.parametrize(

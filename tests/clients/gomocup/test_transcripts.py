@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from plyd.clients.gomocup.board import Point
 from plyd.clients.gomocup.bridge import ABOUT
+from plyd.protocols.gomocup import Point
 
 # What the manager sends and, indented, what it gets; * is a move
 

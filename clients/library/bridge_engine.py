@@ -1,18 +1,18 @@
-"""The engine behind a Gomocup bridge: the connection to its daemon, and one stream that follows the manager's game."""
+"""The engine behind a bridge: the connection to its daemon, and one stream that follows the manager's game."""
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from plyd.clients.gomocup.board import EnginePosition
 from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, cancelled_call
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, PlydError, TimedOut, Unavailable
 from plyd.clients.library.locate import LEAVE_SECONDS, DaemonSource
-from plyd.clients.library.requests import LimitArgs, Position, Report, Retry
+from plyd.clients.library.requests import LimitArgs, Position, Report, Retry, State
 from plyd.v1 import engine_pb2
 
-GAME = "gomoku"
 ANSWER_SECONDS = 5.0  # timeout of Describe
 CONNECT_SECONDS = 5.0  # retries of the first connection
 WARM_UP_SECONDS = 0.05  # search before the first game, because a daemon's first search starts slowly
@@ -21,27 +21,38 @@ FIRST_DELAY_SECONDS, MAX_DELAY_SECONDS = 0.02, 1.0  # between retries
 TRANSIENT = (Unavailable, Overloaded, TimedOut, DaemonFault, Cancelled)  # errors worth a retry
 
 
+class EnginePosition(NamedTuple):
+    """A position in the engine's notation: a start, "" for the usual one, and the moves from there."""
+
+    start: str
+    moves: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
-class GomocupQuery:
-    """Arguments of a search: position, variant, engine options, and limits other than time."""
+class BridgeQuery:
+    """Arguments of a search: position, variant, engine options, and limits other than a time for this move."""
 
     position: EnginePosition
     variant: str
     options: Mapping[str, str] = field(default_factory=dict)
     nodes: int | None = None
     depth: int | None = None
+    remaining_seconds: float | None = None  # on the game clock
+    increment_seconds: float = 0.0
 
 
-class GomocupEngine:
+class BridgeEngine:
     """Searches over one stream as long as it lasts, so that the engine keeps its tree between moves."""
 
-    def __init__(self, place: DaemonSource) -> None:
+    def __init__(self, place: DaemonSource, game: str) -> None:
         self.known: dict[str, engine_pb2.Option] = {}  # options of the engine
+        self.variants: list[str] = []  # of the game, the default one first
         self.trouble = ""  # the last search's problem with its daemon
         self._place = place
+        self._name = game
         self._client: AsyncEngineClient | None = None
         self._game: AsyncGame | None = None
-        self._asked: GomocupQuery | None = None  # the query whose position the stream has now
+        self._asked: BridgeQuery | None = None  # the query whose position the stream has now
         self._search: asyncio.Task[None] | None = None  # the last search, which may still run
         self._is_stopped = False
 
@@ -52,7 +63,7 @@ class GomocupEngine:
         while True:
             try:
                 is_new = self._client is None
-                game = await self._follow(GomocupQuery(EnginePosition("", ()), "", options))
+                game = await self._follow(BridgeQuery(EnginePosition("", ()), "", options))
                 if is_new:
                     await game.best(seconds=WARM_UP_SECONDS)
                 return
@@ -60,8 +71,17 @@ class GomocupEngine:
                 self._drop_stream(error)
                 await asyncio.sleep(retry.delay_after(error))
 
-    async def search(self, query: GomocupQuery, end: float, late: float, on_report: Callable[[Report], None]) -> None:
-        """Search until `end` by the loop's clock; `on_report` gets the reports, of which the last is final.
+    async def state(self, query: BridgeQuery) -> State:
+        """What the rules say about a query's position; raises PlydError if it is not valid."""
+        await self._settle()
+        try:
+            return (await self._follow(query)).state
+        except PlydError as error:
+            self._drop_stream(error)
+            raise
+
+    async def search(self, query: BridgeQuery, end: float, late: float, on_report: Callable[[Report], None]) -> None:
+        """Search until `end` by the loop's clock, infinity if no time ends it; `on_report` gets the reports.
 
         Retries while the daemon is unavailable or overloaded, and once after a fault. Raises TimeoutError at `late`.
         """
@@ -69,7 +89,8 @@ class GomocupEngine:
         self.trouble, self._is_stopped = "", False
         self._search = search = asyncio.ensure_future(self._search_with_retries(query, end, on_report))
         try:
-            done, _ = await asyncio.wait({search}, timeout=late - asyncio.get_running_loop().time())
+            left = None if late == math.inf else late - asyncio.get_running_loop().time()
+            done, _ = await asyncio.wait({search}, timeout=left)
         except asyncio.CancelledError:
             await self._cancel()
             raise
@@ -78,13 +99,18 @@ class GomocupEngine:
             raise TimeoutError
         search.result()
 
-    async def _search_with_retries(self, query: GomocupQuery, end: float, on_report: Callable[[Report], None]) -> None:
+    async def _search_with_retries(self, query: BridgeQuery, end: float, on_report: Callable[[Report], None]) -> None:
         faults, delay = 0, FIRST_DELAY_SECONDS
         while True:
             try:
                 game = await self._follow(query)
                 left = 0.0 if self._is_stopped else max(end - asyncio.get_running_loop().time(), 0.0)
-                thinking: LimitArgs = {"seconds": left, "nodes": query.nodes, "depth": query.depth}
+                thinking: LimitArgs = {"nodes": query.nodes, "depth": query.depth}
+                if left < math.inf:
+                    thinking["seconds"] = left
+                if query.remaining_seconds is not None:
+                    thinking["remaining_seconds"] = query.remaining_seconds
+                    thinking["increment_seconds"] = query.increment_seconds
                 async for report in game.go(**thinking):
                     on_report(report)
                 return
@@ -130,7 +156,7 @@ class GomocupEngine:
                     await self._client.close()
         self._place.close()
 
-    async def _follow(self, query: GomocupQuery) -> AsyncGame:
+    async def _follow(self, query: BridgeQuery) -> AsyncGame:
         """The stream at the query's position: by moves if it continues the same game, otherwise a new stream."""
         client = await self._connect()
         game, asked = self._game, self._asked
@@ -144,16 +170,17 @@ class GomocupEngine:
         else:
             self._close_stream()
             start, moves = query.position
-            position = Position(game=GAME, variant=query.variant, start=start, moves=moves)
+            position = Position(game=self._name, variant=query.variant, start=start, moves=moves)
             self._game = game = await client.play(position, **query.options)
         self._asked = query
         return game
 
     async def _connect(self) -> AsyncEngineClient:
         if self._client is None:
-            client = AsyncEngineClient(await self._place.target(), GAME, retry_seconds=0.0)
+            client = AsyncEngineClient(await self._place.target(), self._name, retry_seconds=0.0)
             [info] = (await client.describe(ANSWER_SECONDS)).engines
             self.known = {option.name: option for option in info.options}
+            self.variants = [variant.name for variant in info.variants]
             self._client = client
         return self._client
 
@@ -170,7 +197,7 @@ class GomocupEngine:
         self._game = self._asked = None
 
 
-def is_continuation(one: GomocupQuery, other: GomocupQuery) -> bool:
+def is_continuation(one: BridgeQuery, other: BridgeQuery) -> bool:
     """Whether two queries belong to the same game: same start, variant and options."""
     return (one.position.start, one.variant, one.options) == (other.position.start, other.variant, other.options)
 
