@@ -23,6 +23,7 @@ COMMANDS = {
     "web": "plyd.clients.web.cli:web",
     "solve": "plyd.clients.commands.solve:solve",
     "play": "plyd.clients.play.cli:play",
+    "analyze": "plyd.clients.analyze.cli:analyze",
     "match": "plyd.clients.match.cli:match",
     "gomocup": "plyd.clients.gomocup.cli:gomocup",
     "arena": "plyd.clients.hosts.arena2584:arena",

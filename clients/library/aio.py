@@ -68,6 +68,11 @@ class AsyncEngineClient:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         await self._daemons.close()
 
+    @property
+    def slots(self) -> int:
+        """Concurrent searches of the daemon, or of all daemons together, as far as they have said so."""
+        return self._daemons.slots
+
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
         waits = not await self._daemons.are_many()

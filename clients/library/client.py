@@ -71,6 +71,11 @@ class EngineClient:
         """Close the connection; calls in progress, and calls that wait for the daemon, raise Cancelled."""
         self._daemons.close()
 
+    @property
+    def slots(self) -> int:
+        """Concurrent searches of the daemon, or of all daemons together, as far as they have said so."""
+        return self._daemons.slots
+
     def wait_until_ready(self, timeout: float = 60.0) -> None:
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
         end, waits = time.monotonic() + timeout, not self._daemons.are_many()
