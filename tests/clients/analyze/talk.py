@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import threading
 
 from plyd.clients.analyze.main import answer_queries
@@ -65,6 +66,9 @@ def converse(target, script, defaults=DEFAULTS, **options):
     def act():
         try:
             outcome.append(script(talk))
+        except BaseException:
+            os.kill(os.getpid(), signal.SIGINT)  # ends what the script has begun
+            raise
         finally:
             talk.end()
 
