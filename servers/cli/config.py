@@ -43,7 +43,7 @@ def check(file: Path | None) -> None:
     from plyd.servers.access import tls
     from plyd.servers.access.addresses import BadAddress
     from plyd.servers.access.auth import read_clients
-    from plyd.servers.daemon_config import read_addresses, read_metrics_address, read_tracing_endpoint
+    from plyd.servers.daemon_config import read_addresses, read_metrics_address, read_store, read_tracing_endpoint
 
     try:
         settings = gather({}, os.environ, file)
@@ -56,6 +56,7 @@ def check(file: Path | None) -> None:
         lambda: read_addresses(settings),
         lambda: read_metrics_address(settings),
         lambda: read_tracing_endpoint(settings),
+        lambda: read_store(settings),
         lambda: tls.credentials(settings["tls.certificate"], settings["tls.key"], settings["tls.client_ca"]),
         lambda: settings["clients"] and read_clients(settings["clients"]),
     ):
