@@ -31,6 +31,7 @@ COMMANDS = {
     "warm": "plyd.engines.warm:warm",
     "config": "plyd.servers.cli.config:config",
     "token": "plyd.servers.cli.config:token",
+    "store": "plyd.servers.cli.store:store",
     "models": "plyd.models.cli:models",
     "bridges": "plyd.clients.commands.bridges:bridges",
     "bench": "plyd.clients.commands.bench:bench",

@@ -80,7 +80,7 @@ class ReportStore:
         self._wake = threading.Condition()
         self._is_closing = False
         self._unpruned = max_rows  # rows written since the last look at their number: look at once
-        self._reader: Database | None = None
+        self._reader: Database | None = connect(address)  # now: to connect takes longer than a look
         self._blocked_until = 0.0  # no lookups until then: the last one failed
         self._writer = threading.Thread(target=self._write, name="store", daemon=True)
         self._writer.start()
@@ -117,6 +117,7 @@ class ReportStore:
             self._is_closing = True
             self._wake.notify()
         self._writer.join(seconds)
+        _close(self._reader)
 
     # --- The writing thread ---
 

@@ -183,7 +183,7 @@ def _prepare_sqlite(path: str) -> None:
             connection.execute("COMMIT")
             [(verdict, *_), *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
             if verdict != "ok":
-                raise BadSetting(f'store "{path}" is damaged ({verdict}); {advice}')
+                raise BadSetting(f'store "{path}" is damaged ({verdict.splitlines()[-1]}); {advice}')
     except sqlite3.OperationalError as error:
         raise BadSetting(f'cannot use store "{path}": {error}') from None
     except sqlite3.DatabaseError as error:
