@@ -171,6 +171,8 @@ async def run(config: DaemonConfig, *, with_stdin: bool = False) -> int:
     shutdown = _shutdown_event(loop, with_stdin)
     tracing = _tracing(config.tracing) if config.tracing else None
     daemon = Daemon(config.engines, config.capacity, config.auth, config.credentials, tracing, config.store)
+    if config.store:
+        log.info("reports are kept in %s", config.store)
     loop.add_signal_handler(signal.SIGHUP, _reload_clients, config.auth)
     if config.metrics:
         _export(daemon.runtime, config.metrics, config.metrics_names)

@@ -35,11 +35,16 @@ def shown(value: Any) -> str:
     return quoted(value) if isinstance(value, str) else f"{value!r:.60}"
 
 
+def is_text(value: Any) -> bool:
+    """Whether a value is a string that UTF-8 can write: JSON may hold half a character."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
 def text(value: Any) -> str:
     """A string."""
-    if not isinstance(value, str):
+    if not is_text(value):
         raise BadField(f"is {shown(value)}; allowed is a string")
-    return value
+    return str(value)
 
 
 def name(value: Any) -> str:
@@ -51,7 +56,7 @@ def name(value: Any) -> str:
 
 def texts(value: Any) -> tuple[str, ...]:
     """A list of strings."""
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list) or not all(map(is_text, value)):
         raise BadField(f"is {shown(value)}; allowed is a list of strings")
     return tuple(value)
 
@@ -87,7 +92,9 @@ def turns(value: Any) -> tuple[int, ...] | None:
 
 def options(value: Any) -> Mapping[str, str]:
     """An engine's options by name, as the texts that a daemon reads."""
-    if not isinstance(value, dict) or not all(type(item) in (str, int, float, bool) for item in value.values()):
+    if not isinstance(value, dict) or not all(
+        is_text(key) and (type(item) in (int, float, bool) or is_text(item)) for key, item in value.items()
+    ):
         raise BadField(f"is {shown(value)}; allowed is an object of strings, numbers and booleans")
     return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
 

@@ -151,7 +151,7 @@ def entries_of(source: str) -> Iterator[Entry]:
         for number, line in enumerate(lines, 1):
             try:
                 yield parse_entry(line)
-            except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 raise click.ClickException(f"{source}, line {number}: {error!s:.100}") from None
 
 

@@ -45,7 +45,7 @@ def read_report_text(text: str) -> Report:
         return Report(
             score, move, lines, int(told["nodes"]), int(told["depth"]), float(told["seconds"]), stop_reason=reason
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise BadReport(f"{text[:60]!r} is not a report: {error!r:.60}") from None
 
 

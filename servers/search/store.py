@@ -85,6 +85,9 @@ class ReportStore:
         self._writer = threading.Thread(target=self._write, name="store", daemon=True)
         self._writer.start()
 
+    def __str__(self) -> str:
+        return shown(self.address)
+
     @property
     def is_blocked(self) -> bool:
         """Whether the database failed a moment ago."""
@@ -98,11 +101,11 @@ class ReportStore:
             return read_report_text(rows[0][0]) if rows else None
         except StoreFault as fault:
             self._blocked_until = time.monotonic() + RETRY_SECONDS
-            log.warning("the store %s cannot be read: %s", shown(self.address), fault)
+            log.warning("the store %s cannot be read: %s", self, fault)
             _close(self._reader)
             self._reader = None
         except BadReport as error:
-            log.warning("the store %s: %s", shown(self.address), error)
+            log.warning("the store %s: %s", self, error)
         return None
 
     def put(self, question: Question, report: Report) -> None:
@@ -136,7 +139,7 @@ class ReportStore:
                 database.change(PUT, [entry_of(*one) for one in batch])
                 self._prune(database, len(batch))
             except StoreFault as fault:
-                log.warning("%d reports wait for the store %s: %s", len(batch), shown(self.address), fault)
+                log.warning("%d reports wait for the store %s: %s", len(batch), self, fault)
                 _close(database)
                 database = None
                 if self._wait_after_fault(batch):
