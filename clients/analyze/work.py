@@ -19,6 +19,7 @@ from plyd.v1 import search_pb2
 
 TRIES = 3  # of a turn whose daemon is lost during the search, or does not come back
 AHEAD = 2  # searches for each slot, where waiting for one costs no search time: the next is there when one ends
+MOST_EARLY = 0.05  # of its time limit: a timed search is asked for so much before a slot comes free, at most
 LEAST_PAUSE, MOST_PAUSE = 0.02, 5.0  # seconds, before a daemon that had no free slot is asked again
 MOST_WAITING = 100_000  # turns; then no further line is read until some are done
 STEP = 64  # moves sent with a position, where many turns of one game are searched
@@ -59,6 +60,7 @@ class Turn:
         self.positions = positions
         self.is_over = False
         self.task: asyncio.Task[Report] | None = None  # once it is being searched
+        self.is_ending = False  # its time is nearly over
         self.last: Report | None = None  # of the search so far
         self._next_report = 0.0
 
@@ -96,6 +98,8 @@ class WorkQueue:
         self._order = itertools.count()
         self._by_id: dict[str, set[Turn]] = {}
         self._running = 0
+        self._ending = 0  # of those that run
+        self._overhead = 0.0  # mean seconds of a call beside its search: until a slot has its next search
         self._changed = asyncio.Event()
         self._fault: BaseException | None = None
         self.total = self.done = self.errors = 0
@@ -143,7 +147,7 @@ class WorkQueue:
         """Begin the turns for which there is room."""
         while self._heap:
             turn = self._heap[0][2]
-            if not turn.is_over and self._running >= self._most(turn.query):
+            if not turn.is_over and not self._has_room(turn.query):
                 return
             heapq.heappop(self._heap)
             if turn.is_over:  # terminated while it waited
@@ -152,14 +156,36 @@ class WorkQueue:
             turn.task = asyncio.ensure_future(self._search(turn))
             turn.task.add_done_callback(functools.partial(self._searched, turn))
 
-    def _most(self, query: Query) -> int:
-        """Searches at once, if the next is of this query. Time in a daemon's queue would be lost to a timed one."""
+    def _has_room(self, query: Query) -> bool:
+        """Whether a search of this query may begin.
+
+        Time in a daemon's queue is lost to a timed search, so it is asked for only just before a slot comes free.
+        """
         if self._workers is not None:
-            return self._workers
-        return self._engines.slots * (1 if query.is_timed else AHEAD)
+            return self._running < self._workers
+        slots = self._engines.slots
+        return self._running < AHEAD * slots and (not query.is_timed or self._running - self._ending < slots)
+
+    def _expect_end(self, turn: Turn) -> None:
+        """Make room for the next search shortly before the time of this one is over."""
+        self._set_ending(turn, False)
+        if (ms := turn.query.limits.move_time_ms) is not None:
+            seconds = ms / 1000
+            early = min(2 * self._overhead, MOST_EARLY * seconds)
+            asyncio.get_running_loop().call_later(seconds - early, self._nearly_over, turn)
+
+    def _nearly_over(self, turn: Turn) -> None:
+        if not turn.is_over:
+            self._set_ending(turn, True)
+            self._dispatch()
+
+    def _set_ending(self, turn: Turn, is_ending: bool) -> None:
+        self._ending += is_ending - turn.is_ending
+        turn.is_ending = is_ending
 
     def _searched(self, turn: Turn, task: "asyncio.Task[Report]") -> None:
         self._running -= 1
+        self._set_ending(turn, False)
         error = None if task.cancelled() else task.exception()
         if task.cancelled():
             self._end(turn, turn.cut_off())
@@ -204,12 +230,16 @@ class WorkQueue:
     async def _attempt(self, turn: Turn, client: AsyncEngineClient) -> Report:
         position, begun = await turn.positions.at(turn.turn, client)
         turn.begin_reports()
+        self._expect_end(turn)
+        began = time.monotonic()
         with counted_from(begun):
             async with aclosing(client.analyze(position, **turn.query.search_args())) as reports:
                 async for report in reports:
                     if report.stop_reason == search_pb2.STOP_REASON_STOPPED:
                         raise Unavailable("the daemon shuts down")  # not our doing: search again
                     if report.final:
+                        spent = (report.elapsed_us + report.waited_us) / 1e6
+                        self._overhead += 0.1 * (max(0.0, time.monotonic() - began - spent) - self._overhead)
                         return report
                     turn.last = report
                     if turn.is_report_due():
