@@ -24,6 +24,7 @@ from plyd.servers.rpc.decoding import MessageDecoder
 from plyd.servers.rpc.engine_service import EngineService
 from plyd.servers.rpc.rules_service import RulesService
 from plyd.servers.runtime import Capacity, Runtime
+from plyd.servers.search.store import ReportStore
 from plyd.servers.settings import BadSetting
 from plyd.servers.systemd import feed_watchdog, notify
 from plyd.servers.telemetry.log import announce
@@ -54,8 +55,9 @@ class Daemon:
         auth: Authenticator | None = None,
         credentials: grpc.ServerCredentials | None = None,
         tracing: "Tracing | None" = None,
+        store: ReportStore | None = None,
     ) -> None:
-        self.runtime = Runtime(engines, capacity, auth, tracing)
+        self.runtime = Runtime(engines, capacity, auth, tracing, store)
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=_options(capacity))
@@ -173,7 +175,9 @@ async def run(config: DaemonConfig, *, with_stdin: bool = False) -> int:
     loop = asyncio.get_running_loop()
     shutdown = _shutdown_event(loop, with_stdin)
     tracing = _tracing(config.tracing) if config.tracing else None
-    daemon = Daemon(config.engines, config.capacity, config.auth, config.credentials, tracing)
+    daemon = Daemon(config.engines, config.capacity, config.auth, config.credentials, tracing, config.store)
+    if config.store:
+        log.info("reports are kept in %s", config.store)
     loop.add_signal_handler(signal.SIGHUP, _reload_clients, config.auth)
     if config.metrics:
         _export(daemon.runtime, config.metrics, config.metrics_names)

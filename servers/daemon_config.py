@@ -20,6 +20,8 @@ from plyd.servers.access.addresses import Address, BadAddress, parse_address
 from plyd.servers.access.auth import QUOTA_NAMES, Authenticator
 from plyd.servers.access.quotas import Quotas
 from plyd.servers.runtime import Capacity
+from plyd.servers.search.store import ReportStore
+from plyd.servers.search.store_database import is_postgres
 from plyd.servers.settings import BadSetting, Settings
 
 
@@ -35,6 +37,7 @@ class DaemonConfig:
     metrics: Address | None = None
     metrics_names: Sequence[str] = ()
     tracing: str | None = None
+    store: ReportStore | None = None
 
 
 def make_daemon_config(settings: Settings) -> DaemonConfig:
@@ -56,6 +59,7 @@ def make_daemon_config(settings: Settings) -> DaemonConfig:
         metrics=read_metrics_address(settings),
         metrics_names=settings["metrics.name"],
         tracing=read_tracing_endpoint(settings),
+        store=ReportStore(address, settings["store_rows"]) if (address := read_store(settings)) else None,
     )
 
 
@@ -140,6 +144,16 @@ def read_metrics_address(settings: Settings) -> Address | None:
             "allow it with --metrics-insecure"
         )
     return address
+
+
+def read_store(settings: Settings) -> str | None:
+    """The store's file or address, None if there is none. A file named in the settings file is relative to that."""
+    text: str | None = settings["store"]
+    if text and "://" in text and not is_postgres(text):
+        raise BadAddress(f'store is "{text}"; allowed is a file, or postgresql://USER@HOST/NAME')
+    if text and not is_postgres(text) and settings.file and settings.origin("store") == str(settings.file):
+        return str(settings.file.absolute().parent / Path(text).expanduser())
+    return text or None
 
 
 def read_tracing_endpoint(settings: Settings) -> str | None:

@@ -13,6 +13,7 @@ from plyd.servers.access.memory import MemoryPool
 from plyd.servers.search.known_reports import BoundedTable, KnownReports
 from plyd.servers.search.rules_pool import RulesPool
 from plyd.servers.search.scheduler import Scheduler
+from plyd.servers.search.store import ReportStore
 from plyd.servers.telemetry.log import RequestLog
 from plyd.servers.telemetry.observer import Observer
 
@@ -65,6 +66,7 @@ class Runtime:
         capacity: Capacity,
         auth: Authenticator | None = None,
         tracing: "Tracing | None" = None,
+        store: ReportStore | None = None,
     ) -> None:
         self.engines = engines
         self.capacity = capacity
@@ -77,7 +79,7 @@ class Runtime:
             "evaluate", capacity.slots, MAX_WAITING_BATCHES, can_pause=False
         )
         self.rules = RulesPool(MAX_WAITING_RULES + capacity.max_sessions)
-        self.known_reports = KnownReports()
+        self.known_reports = KnownReports(store=store)
         self.known_answers: BoundedTable[bytes, KnownAnswer] = BoundedTable()  # by the bytes of a SearchRequest
         self.addresses: list[str] = []  # where it listens, as clients write it
         self.draining = asyncio.Event()
@@ -156,8 +158,9 @@ class Runtime:
         await self.evaluations.until_idle()
 
     def close(self) -> None:
-        """Write the rest of the log and end the threads."""
+        """Write the rest of the log and of the store, and end the threads."""
         self.request_log.write()
+        self.known_reports.close()
         self.searches.close()
         self.evaluations.close()
         self.rules.close()

@@ -197,6 +197,13 @@ SERVE = (
         0.001,
         3600,
     ),
+    Setting(
+        "store",
+        str,
+        "Store of what searches found: a file, or postgresql://USER@HOST/NAME. Default: none.",
+        form="STORE",
+    ),
+    Setting("store_rows", int, "Reports that the store keeps; the oldest are forgotten.", 1_000_000, 1, 1_000_000_000),
     Setting("insecure", bool, "Allow other machines to connect without encryption.", False),
     Setting(
         "tls.certificate", Path, "Certificate chain (PEM). Encrypts every TCP address; needs tls.key.", form="FILE"

@@ -87,6 +87,11 @@ class AsyncEngineClient:
             private, self._private = self._private, None
             await asyncio.to_thread(private.__exit__, None, None, None)
 
+    @property
+    def slots(self) -> int:
+        """Concurrent searches of the daemon, or of all daemons together, as far as they have said so."""
+        return self._daemons.slots
+
     async def wait_until_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
         waits = not await self._daemons.are_many()

@@ -36,7 +36,7 @@ class Daemon:
         self.turn = 0  # when it was last chosen; larger is later
         self.avoid_until = 0.0
         self.is_removed = False
-        self._slots = 1
+        self.slots = 1  # until it says otherwise
         self._others = 0
 
     @property
@@ -52,14 +52,14 @@ class Daemon:
     @property
     def load(self) -> float:
         """Searches in progress and waiting, by slot."""
-        return (self.calls + self._others) / self._slots
+        return (self.calls + self._others) / self.slots
 
     def report(self, load: engine_pb2.WatchLoadResponse) -> None:
         """Note what the daemon says of its load.
 
         That includes our own calls of a moment ago, some of which have ended since.
         """
-        self._slots = max(1, load.slots)
+        self.slots = max(1, load.slots)
         self._others = max(0, load.running + load.waiting - self._most_calls)
         self._most_calls = self.calls
 

@@ -88,6 +88,11 @@ class EngineClient:
             private, self._private = self._private, None
             private.__exit__(None, None, None)
 
+    @property
+    def slots(self) -> int:
+        """Concurrent searches of the daemon, or of all daemons together, as far as they have said so."""
+        return self._daemons.slots
+
     def wait_until_ready(self, timeout: float = 60.0) -> None:
         """Return once the daemon, or one of several, reports SERVING; raise Unavailable after the timeout."""
         end, waits = time.monotonic() + timeout, not self._daemons.are_many()

@@ -53,6 +53,13 @@ class AnyDaemonSet:
         """Heed what a daemon says about its limits; the others are taken to have the same."""
         for daemon in self._balancer.daemons:
             daemon.connections.learn(info)
+            if not daemon.address.health_checked:  # else it reports its load, and its slots with it
+                daemon.slots = max(1, info.slots)
+
+    @property
+    def slots(self) -> int:
+        """Concurrent searches of all daemons together, as far as they have said so."""
+        return sum(daemon.slots for daemon in self._balancer.daemons)
 
 
 class DaemonSet(AnyDaemonSet):

@@ -34,8 +34,9 @@ class EmbeddedDaemon:
     It ends when its stdin is closed. That is a pipe from this process, so it ends with us, even if we are killed.
     """
 
-    def __init__(self, *games: str) -> None:
+    def __init__(self, *games: str, store: str | None = None) -> None:
         self._games = games
+        self._settings = ["--store", store] if store else []
 
     def __enter__(self) -> Self:
         folder = tempfile.gettempdir()
@@ -44,7 +45,7 @@ class EmbeddedDaemon:
         self.target = f"unix:{folder}/plyd-{secrets.token_hex(8)}"  # the daemon removes the socket
         self._errors = tempfile.TemporaryFile()
         command = [*PROGRAM, "serve", *self._games, "--listen", self.target]
-        command += ["--with-stdin", "--log-level", "warning", "--log-format", "human"]
+        command += ["--with-stdin", "--log-level", "warning", "--log-format", "human", *self._settings]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -43,8 +43,9 @@ class ExistingDaemon:
 class RestartingDaemon:
     """An embedded daemon, started at once and again whenever it is lost. Threads start and stop it."""
 
-    def __init__(self, game: str) -> None:
+    def __init__(self, game: str, store: str | None = None) -> None:
         self._game = game
+        self._store = store
         self._daemon: EmbeddedDaemon | None = None
         self._starting = self._start()
 
@@ -78,7 +79,7 @@ class RestartingDaemon:
         def run() -> None:
             daemon, error = None, None
             try:
-                daemon = EmbeddedDaemon(self._game).__enter__()
+                daemon = EmbeddedDaemon(self._game, store=self._store).__enter__()
             except Exception as fault:
                 error = fault
             with contextlib.suppress(RuntimeError):  # the loop is closed

@@ -47,6 +47,7 @@ def check(file: Path | None) -> None:
         read_addresses,
         read_metrics_address,
         read_program,
+        read_store,
         read_tracing_endpoint,
     )
 
@@ -62,6 +63,7 @@ def check(file: Path | None) -> None:
         lambda: read_addresses(settings),
         lambda: read_metrics_address(settings),
         lambda: read_tracing_endpoint(settings),
+        lambda: read_store(settings),
         lambda: tls.credentials(settings["tls.certificate"], settings["tls.key"], settings["tls.client_ca"]),
         lambda: settings["clients"] and read_clients(settings["clients"]),
     ):

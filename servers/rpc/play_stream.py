@@ -154,7 +154,7 @@ class PlayStream:
     async def _run_search(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
         """Search and send the reports, or the error that ended the search."""
         try:
-            search = session.reports(limits, self._time_remaining(), self._stop, priority)
+            search = session.reports(limits, self._time_remaining(), self._stop, priority, in_game=True)
             async with aclosing(search) as reports:
                 async for timed in reports:
                     if timed.memory_lost:

@@ -1,21 +1,23 @@
-"""Known reports: proven results of earlier searches, which answer the same question again without a search.
+"""Known reports: results of earlier searches, which answer the same question again without a search.
 
-    question                                  report
-    game, variant, position, options, lines   -> move, score and lines of the search that finished
+    question                                         report
+    game, variant, position, options, lines, model   -> move, score and lines of the search that ended
 
-Only a search that has finished with an exact score or a proven result is kept: another search of that question could
-not find more. A question with a limit on nodes or depth is never kept nor answered from here, so that the same nodes
-give the same answer, whatever was asked before.
+Without a store, only a search that has finished with an exact score or a proven result is kept: another search of that
+question could not find more. With a store, every final report is kept there, and recent ones in the table too; `store`
+says which of them answer. A question with a limit on nodes or depth is never kept nor answered from here, so that the
+same nodes give the same answer, whatever was asked before.
 """
 
+import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Generic, NamedTuple, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
 
-from plyd.engines.core.options import MEMORY, THREADS, OptionValue
-from plyd.engines.core.search import Limits, Proven, Report, StopReason
-from plyd.servers.search.game_record import GameRecord
+from plyd.engines.core.search import Proven, Report, StopReason
+from plyd.servers.search.known_question import Question
+from plyd.servers.search.store import ReportStore
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -25,35 +27,9 @@ MAX_SHARE = 64  # one entry takes at most this fraction of its table
 ENTRY_BYTES = 512  # of an entry, besides its text and lines
 LINE_BYTES = 512
 MOVE_BYTES = 64
-RESOURCES = (MEMORY, THREADS)  # options that decide how soon a result is proven, but not which
-
-
-class Question(NamedTuple):
-    """What a search is asked, without what decides only how long it may take."""
-
-    game: str
-    variant: str
-    position: str
-    options: tuple[tuple[str, OptionValue], ...]
-    max_lines: int
-
-
-def question_of(record: GameRecord, options: Mapping[str, OptionValue], limits: Limits) -> Question | None:
-    """The question that a search of the game's current position is asked; None if it has to be searched each time."""
-    if is_counted(limits):
-        return None
-    return Question(
-        record.engine.card.game,
-        record.variant,
-        record.rules.text(record.position),
-        tuple((name, value) for name, value in options.items() if name not in RESOURCES),
-        limits.max_lines,
-    )
-
-
-def is_counted(limits: Limits) -> bool:
-    """Whether nodes or depth limit a search, so that its caller may expect the same report each time."""
-    return limits.max_nodes is not None or limits.max_depth is not None
+ENOUGH = 0.9  # of the time allowed: a search never has all of it
+LOOKUP_SECONDS = 0.05  # for a look into the store; after that the search begins
+MOST_LOOKUPS = 256  # that wait for the store at once
 
 
 def is_proven(report: Report) -> bool:
@@ -102,18 +78,72 @@ class BoundedTable(Generic[Key, Value]):
                 self.bytes -= freed
 
 
+def is_deeper(report: Report, other: Report | None) -> bool:
+    """Whether a report is to replace another one on the same question."""
+    return other is None or _depth(report) > _depth(other)
+
+
+def _depth(report: Report) -> tuple[bool, float]:
+    return report.stop_reason is StopReason.FINISHED, report.seconds
+
+
+def is_enough(report: Report, seconds: float | None) -> bool:
+    """Whether a report answers a caller who allows so much time; None: only a proven one does."""
+    if is_proven(report):
+        return True
+    return seconds is not None and (
+        report.stop_reason is StopReason.FINISHED or report.seconds >= ENOUGH * max(0.0, seconds)
+    )
+
+
 class KnownReports:
-    """The proven reports of a daemon, by question."""
+    """The known reports of a daemon, by question: a table in memory and, if there is one, the store behind it."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES, store: ReportStore | None = None) -> None:
         self.table: BoundedTable[Question, Report] = BoundedTable(max_bytes)
+        self._store = store
+        self._lookups = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-lookup")
 
-    def get(self, question: Question) -> Report | None:
-        """The report that answers a question, None if it is not known."""
-        return self.table.get(question)
+    def get(self, question: Question, seconds: float | None = None) -> Report | None:
+        """The report in memory that answers a question, for a caller who allows so much time; None if there is none."""
+        report = self.table.get(question)
+        return report if report and is_enough(report, seconds) else None
+
+    async def find(self, question: Question, seconds: float | None) -> Report | None:
+        """The report that answers a question, from memory or from the store; None if there is none, or not soon."""
+        known = self.get(question, seconds)
+        store = self._store
+        if known or store is None or store.is_blocked or self._lookups >= MOST_LOOKUPS:
+            return known
+        self._lookups += 1
+        lookup = asyncio.get_running_loop().run_in_executor(self._thread, store.find, question)
+        lookup.add_done_callback(lambda _: self._looked_up())
+        await asyncio.wait({lookup}, timeout=LOOKUP_SECONDS)
+        report = lookup.result() if lookup.done() else None
+        if report is None:
+            return None
+        self._keep(question, report)
+        return report if is_enough(report, seconds) else None
+
+    def _looked_up(self) -> None:
+        self._lookups -= 1
 
     def put(self, question: Question, report: Report) -> None:
-        """Keep a report if it is proven."""
-        if is_proven(report):
+        """Keep a final report if it is proven or, with a store, if anything was searched."""
+        is_stored = self._store is not None and report.final and report.stop_reason is not StopReason.NO_SEARCH
+        if is_stored or is_proven(report):
+            self._keep(question, report)
+        if self._store and is_stored:
+            self._store.put(question, report)
+
+    def _keep(self, question: Question, report: Report) -> None:
+        if is_deeper(report, self.table.get(question)):
             lines = sum(LINE_BYTES + MOVE_BYTES * len(line.moves) for line in report.lines)
             self.table.put(question, report, len(question.position) + lines)
+
+    def close(self) -> None:
+        """Write what the store does not have yet, and end the threads."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._store:
+            self._store.close()

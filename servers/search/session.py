@@ -15,7 +15,7 @@ from plyd.servers.access.quotas import Client
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import GameRecord
 from plyd.servers.search.job import Priority
-from plyd.servers.search.known_reports import Question, question_of
+from plyd.servers.search.known_question import Question, question_of
 
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
 NEVER_STOPPED = Stop()
@@ -77,10 +77,11 @@ class Session:
         if self.answers_at_once(limits):
             return self._answer_at_once(limits)
         question = question_of(self.record, self._options, limits)
-        if known := self._recall(question):
+        budget = self._budget(limits, deadline_seconds)
+        if known := await self._recall(question, budget.seconds):
             return known
         stop = Stop()
-        search = self._prepare(limits, deadline_seconds, stop, lambda _: None)
+        search = self._prepare(limits, budget, stop, lambda _: None)
         with self._client.searching():
             timed = await self._run(search, stop, Priority.NORMAL)
         self._remember(question, timed.report)
@@ -92,18 +93,24 @@ class Session:
         deadline_seconds: float | None,
         stop: Stop | None = None,
         priority: Priority = Priority.NORMAL,
+        *,
+        in_game: bool = False,
     ) -> AsyncGenerator[TimedReport, None]:
-        """The search's reports as they arrive. A slow reader may miss some, but never the final one."""
+        """The search's reports as they arrive. A slow reader may miss some, but never the final one.
+
+        In a game, only proven reports are known: a search of its own gives the next one its tree.
+        """
         if self.answers_at_once(limits):
             yield self._answer_at_once(limits)
             return
         question = question_of(self.record, self._options, limits)
-        if known := self._recall(question):
+        budget = self._budget(limits, deadline_seconds)
+        if known := await self._recall(question, None if in_game else budget.seconds):
             yield known
             return
         stop = stop or Stop()
         latest = LatestReport()
-        search = self._prepare(limits, deadline_seconds, stop, latest.put)
+        search = self._prepare(limits, budget, stop, latest.put)
         with self._client.searching():
             if search.is_endless and priority is Priority.NORMAL:
                 priority = Priority.BACKGROUND
@@ -127,9 +134,12 @@ class Session:
             search.job, stop, search.max_wait_seconds, priority, client=self._party, seconds=search.seconds
         )
 
-    def _recall(self, question: Question | None) -> TimedReport | None:
-        """The known answer to a question. The searcher is left as it is: its tree serves the next search."""
-        report = self._runtime.known_reports.get(question) if question else None
+    async def _recall(self, question: Question | None, seconds: float | None) -> TimedReport | None:
+        """The known answer to a question, for a caller who allows so much time (None: a proven one).
+
+        The searcher is left as it is: its tree serves the next search.
+        """
+        report = await self._runtime.known_reports.find(question, seconds) if question else None
         if report is None:
             return None
         self._runtime.observer.metrics.known[self.record.engine.card.game] += 1
@@ -147,16 +157,16 @@ class Session:
         [report] = watch(searcher.search(self.record.position, limits, NEVER_STOPPED), 0.0)
         return TimedReport(report, 0.0)
 
-    def _prepare(
-        self, limits: Limits, deadline_seconds: float | None, stop: Stop, put: Callable[[TimedReport], None]
-    ) -> PreparedSearch:
-        """A search of the current position, ready for its slot; `put` gets the reports before the final one.
-
-        Time counts from now on: time spent waiting for a slot is lost to the search.
-        """
-        position = self.record.position
+    def _budget(self, limits: Limits, deadline_seconds: float | None) -> Budget:
+        """The time of a search. It counts from now on: time spent waiting for a slot is lost to the search."""
         most_seconds = self._client.quotas.move_seconds
-        budget = Budget.start(limits, caller_seconds=deadline_seconds, most_seconds=most_seconds)
+        return Budget.start(limits, caller_seconds=deadline_seconds, most_seconds=most_seconds)
+
+    def _prepare(
+        self, limits: Limits, budget: Budget, stop: Stop, put: Callable[[TimedReport], None]
+    ) -> PreparedSearch:
+        """A search of the current position, ready for its slot; `put` gets the reports before the final one."""
+        position = self.record.position
         watch = self._runtime.observer.search(self.record.engine.card.game, budget.seconds)
 
         def job(waited: float) -> TimedReport:

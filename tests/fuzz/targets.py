@@ -179,6 +179,18 @@ KEYS = (
 )
 
 
+QUERY = (
+    b'{"id":"a","game":"connect4","start":"7x6","moves":["4","4"],"analyzeTurns":[0,2],"moveTimeMs":9,"nodes":5,'
+    b'"depth":2,"options":{"c":1.5,"seed":"3","fast":true},"lines":2,"priority":-1,"reportEvery":0.5}'
+)
+ACTION = b'{"id":"t","action":"terminate","terminateId":"a","turns":[1,2]}'
+STORED = (
+    b'{"move":"4","score":{"for":"player_one","proven":"win","plies":3},"lines":[{"moves":["4"],"score":'
+    b'{"for":"player_two","probability":0.5},"visits":2,"depth":1,"prior":0.5}],"nodes":9,"depth":3,"seconds":0.5,'
+    b'"stop_reason":"time"}'
+)
+
+
 TARGETS = {
     "2584-2x3": Target(rules_of("tiles_2584_2x3.rules", "RULES"), (b"b 2 2 0 0 0 0|left 1@5",), words=SLIDES),
     "2584 classic": Target(rules_of("tiles_2584.rules", "CLASSIC"), (b"a" + b" 0" * 16 + b"|1@3 2@4",), words=SLIDES),
@@ -194,6 +206,8 @@ TARGETS = {
     "tile lines": Target(
         tile_lines, (b"b 2 2 0 0 0 0\r\na 5 1 6 0 12 0\n\nb 0", b"a" + b" 1" * 16 + b"\n"), 200, share=3
     ),
+    "analyze lines": Target(check_of("words", "check_analyze_line"), (QUERY, ACTION), 400),
+    "stored reports": Target(check_of("words", "check_stored_report"), (STORED,), 400),
     "addresses": Target(
         check_of("notation", "check_address"),
         (b"127.0.0.1:0", b"[::1]:25841", b"unix:/tmp/x", b"localhost:80", b"[fe80::1%1]:5"),

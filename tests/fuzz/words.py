@@ -302,3 +302,37 @@ def check_openings(folder, data: bytes) -> None:
         return
     assert openings
     assert all(RULES.text(RULES.parse(opening.text)) == opening.text for opening in openings)
+
+
+def check_analyze_line(data: bytes) -> None:
+    """A line of `plyd analyze` is a query that can be sent, an action, or is refused in words that can be printed."""
+    from plyd.clients.analyze.answer import as_json, error_answer
+    from plyd.clients.analyze.query import Action, BadQuery, Query, parse_line
+    from plyd.clients.library.requests import Position, limits_of
+    from plyd.v1 import engine_pb2
+
+    try:
+        read = parse_line(data, Query(id=""))
+    except BadQuery as error:
+        as_json(error_answer(error.query_id, error, line=1))
+        return
+    if isinstance(read, Action):
+        as_json(dict(read.echo))
+        return
+    args = read.search_args()
+    position = Position(game=read.game, variant=read.variant, start=read.start, moves=read.moves)
+    limits = limits_of(args, args.keys())
+    engine_pb2.AnalyzeRequest(position=position, limits=limits, options=args["options"], max_lines=args["lines"])
+    assert 0 <= min(read.turns) <= max(read.turns) <= len(read.moves)
+
+
+def check_stored_report(data: bytes) -> None:
+    """A text of the store is a report that its text says again, or is refused."""
+    from plyd.servers.search.report_text import BadReport, read_report_text, write_report_text
+
+    try:
+        report = read_report_text(text_of(data))
+    except BadReport:
+        return
+    again = write_report_text(report)
+    assert write_report_text(read_report_text(again)) == again

@@ -109,19 +109,22 @@ class House:
 class OpenDaemon:
     """A daemon that listens; use it in a `with`. Warm when it opens, unless told otherwise."""
 
-    def __init__(self, house, *engines, warm=True, listen="127.0.0.1:0", auth=None, credentials=None, **capacity):
+    def __init__(
+        self, house, *engines, warm=True, listen="127.0.0.1:0", auth=None, credentials=None, store=None, **capacity
+    ):
         self._house = house
         self.engine = engines[0]
         self._engines = {engine.card.game: engine for engine in engines}
         self._capacity = Capacity(**{"slots": 1, "queue_size": 2, **capacity})
         self._warm = warm
         self._security = (auth, credentials)
+        self._store = store
         self._listen = listen
         self._stopping = None
 
     def __enter__(self):
         async def make():
-            daemon = Daemon(self._engines, self._capacity, *self._security)
+            daemon = Daemon(self._engines, self._capacity, *self._security, store=self._store)
             return daemon, await daemon.start([parse_address(self._listen)])
 
         self._daemon, [address] = self._house.begin(make()).result(SOON)

@@ -367,9 +367,10 @@ class Report(_message.Message):
     without it. In all reports of such a search. Default false.
     """
     known: _builtins.bool
-    """True if the daemon knew the answer: an earlier search of the same question had finished with an exact score or
-    a proven result, so nothing was searched now. nodes and elapsed_us are then those of that search, and waited_us
-    is 0. A search with a limit on nodes or depth is never answered like this. Default false.
+    """True if the daemon knew the answer, so that nothing was searched now: an earlier search of the same question had
+    finished with an exact score or a proven result; or, where the daemon has a store, Search or Analyze found a search
+    there that had as much time as is allowed now. nodes and elapsed_us are then those of that search, and waited_us is
+    0. A search with a limit on nodes or depth is never answered like this. Default false.
     """
     @_builtins.property
     def score(self) -> Global___Score:
