@@ -68,10 +68,11 @@ def match(game: str, as_json: bool, **options: Any) -> None:
     nodes=N, depth=N     nodes or plies per move
     clock=S+S            seconds per game and increment per move
     at=HOST:PORT         the daemon to use (also at=unix:PATH)
+    serve="--model F"    a private daemon of its own, and arguments of `plyd serve` for it
     name=NAME            the name in the report
 
     A side that sets a limit uses only its own limits. Otherwise it uses --move-time, --nodes, --depth and --clock. A
-    side without at= uses a private daemon, which is started for the match; both sides share it if neither has at=.
+    side without at= and serve= uses a private daemon that is started for the match; both share it if neither has one.
 
     Each opening is played twice, so that each side moves first once. A side loses a game by an illegal move, by
     returning no move, or by failing; the report counts these forfeits. The match waits for a daemon that restarts.
@@ -212,7 +213,7 @@ def play(
         tally.add(played)
     if tally.is_decided():
         return
-    remaining = schedule(openings, report.games, finished)
+    remaining = schedule(openings, report.games, finished, connected.sides)
     with MatchRunner(connected, remaining, concurrency) as runner, report.live() as update:
         for played in runner.results():
             if save:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.errors import InvalidRequest
@@ -11,6 +12,9 @@ from plyd.clients.library.requests import State
 from plyd.clients.match.results import PlayedGame
 from plyd.clients.match.side import BadMatch
 from plyd.v1 import position_pb2
+
+if TYPE_CHECKING:
+    from plyd.clients.match.connect import ConnectedSide  # which imports this file
 
 ONGOING = position_pb2.OUTCOME_ONGOING
 PLAYERS = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
@@ -29,24 +33,33 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledGame:
-    """A game that is still to be played; PlayedGame explains its number."""
+    """A game that is still to be played, and its two sides; PlayedGame explains its number."""
 
     game: int
     opening: Opening
+    sides: tuple["ConnectedSide", ...]
 
 
-def schedule(openings: Iterable[Opening], games: int, done: Mapping[int, PlayedGame]) -> Iterator[ScheduledGame]:
+def check_opening(played: PlayedGame, opening: Opening) -> None:
+    """Raise BadMatch if a saved game has another opening than it would get now."""
+    if (played.start, tuple(played.opening)) != (opening.start, opening.moves):
+        saved, now = (
+            f"{start} | {' '.join(moves)}"
+            for start, moves in ((played.start, played.opening), (opening.start, opening.moves))
+        )
+        raise BadMatch(f"game {played.game} was saved with the opening {saved!r}; now it would have {now!r}")
+
+
+def schedule(
+    openings: Iterable[Opening], games: int, done: Mapping[int, PlayedGame], sides: tuple["ConnectedSide", ...]
+) -> Iterator[ScheduledGame]:
     """The games still to be played, two per opening; raises BadMatch if a saved game has another opening."""
     for pair, opening in zip(range(games // 2), openings, strict=False):
         for game in (2 * pair, 2 * pair + 1):
             if (played := done.get(game)) is None:
-                yield ScheduledGame(game, opening)
-            elif (played.start, tuple(played.opening)) != (opening.start, opening.moves):
-                saved, now = (
-                    f"{start} | {' '.join(moves)}"
-                    for start, moves in ((played.start, played.opening), (opening.start, opening.moves))
-                )
-                raise BadMatch(f"game {game} was saved with the opening {saved!r}; now it would have {now!r}")
+                yield ScheduledGame(game, opening, sides)
+            else:
+                check_opening(played, opening)
 
 
 def check_two_players(rules: EngineClient, start: str) -> None:

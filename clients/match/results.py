@@ -15,7 +15,8 @@ from plyd.clients.match.side import BadMatch
 SIDES = ("first", "second")
 DRAW = "draw"
 MOST_GAMES = 10_000_000  # of a match
-BY_RULES = "rules"  # reason of a game that was not forfeited
+BY_RULES = "rules"  # reason of a game that the rules ended
+ADJUDICATED = "adjudicated"  # how the reason of a game begins that was ended because its result was clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +37,27 @@ class PlayedGame:
     opening: list[str]
     moves: list[str]  # after the opening
     winner: str  # one of SIDES, or DRAW
-    reason: str  # BY_RULES, or why the loser forfeits
+    reason: str  # BY_RULES, or ADJUDICATED and why, or why the loser forfeits
     first: SearchStats
     second: SearchStats
+    players: tuple[str, ...] = ()  # in a tournament, the names of the first and the second side
 
     @property
     def points(self) -> int:
         """Half points of the first side."""
         return {"first": 2, DRAW: 1, "second": 0}[self.winner]
 
+    @property
+    def is_forfeit(self) -> bool:
+        """Whether the loser failed to play on."""
+        return self.reason != BY_RULES and not self.reason.startswith(ADJUDICATED)
+
     def as_json(self) -> dict[str, Any]:
         """The game as an object for JSON."""
-        return {**asdict(self), "moved_first": SIDES[self.game % 2]}
+        fields = {**asdict(self), "moved_first": SIDES[self.game % 2]}
+        if not self.players:
+            del fields["players"]
+        return fields
 
 
 def parse_game(line: str) -> PlayedGame:
@@ -55,7 +65,8 @@ def parse_game(line: str) -> PlayedGame:
     try:
         fields = json.loads(line)
         fields.pop("moved_first")
-        played = PlayedGame(**{**fields, **{side: SearchStats(**fields[side]) for side in SIDES}})
+        players = tuple(fields.pop("players", ()))
+        played = PlayedGame(**{**fields, **{side: SearchStats(**fields[side]) for side in SIDES}, "players": players})
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"no game: {error!r:.60}") from None
     if played.winner not in (*SIDES, DRAW) or type(played.game) is not int or not 0 <= played.game < MOST_GAMES:
@@ -68,7 +79,7 @@ def _check_kinds(played: PlayedGame) -> None:
     """Raise ValueError if a field of a game has the wrong type."""
     texts, numbers = (str,), (int, float)
     lists: list[tuple[Any, tuple[type, ...]]] = [([played.start, played.reason], texts)]
-    lists += [(played.opening, texts), (played.moves, texts)]
+    lists += [(played.opening, texts), (played.moves, texts), (list(played.players), texts)]
     for side in (played.first, played.second):
         lists += [(side.ms, numbers), (side.nodes, (int,)), (side.scores, (*numbers, type(None)))]
     for values, kinds in lists:
