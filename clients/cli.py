@@ -24,6 +24,7 @@ COMMANDS = {
     "solve": "plyd.clients.commands.solve:solve",
     "play": "plyd.clients.play.cli:play",
     "match": "plyd.clients.match.cli:match",
+    "tournament": "plyd.clients.tournament.cli:tournament",
     "gomocup": "plyd.clients.gomocup.cli:gomocup",
     "arena": "plyd.clients.hosts.arena2584:arena",
     "train": "plyd.engines.train:train",

@@ -1,8 +1,6 @@
 """`plyd match`: play many games between two engines, or two settings of one engine."""
 
 import contextlib
-import hashlib
-import itertools
 import json
 import os
 import sys
@@ -153,7 +151,7 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
     status = 0
     with contextlib.ExitStack() as stack:
         connected = stack.enter_context(connect_sides(game, options["variant"], sides, starts))
-        openings, settings = openings_of(connected, options)
+        openings, settings = openings_for(connected, options)
         settings = {"game": game, "variant": options["variant"], **settings}
         settings |= {"first": sides[0].as_json(), "second": sides[1].as_json()}
         save = MatchFile(options["save"], settings, resume=options["resume"]) if options["save"] else None
@@ -175,23 +173,17 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
     return status
 
 
-def openings_of(connected: "ConnectedSides", options: dict[str, Any]) -> "tuple[Iterable[Opening], dict[str, Any]]":
-    """The openings, and the settings that identify them in a match file."""
-    from plyd.clients.match.openings import random_openings, read_openings
+def openings_for(connected: "ConnectedSides", options: dict[str, Any]) -> "tuple[Iterable[Opening], dict[str, Any]]":
+    """The openings, and the settings that identify them in a match file; warns if there are too few."""
+    from plyd.clients.match.openings import openings_of
 
-    if options["openings"] is None:
-        plies = DEFAULT_PLIES if options["opening_plies"] is None else options["opening_plies"]
-        starts, seed = options["start"] or [""], options["seed"]
-        openings = random_openings(connected.referee, starts, plies, seed)
-        return openings, {"start": starts, "opening_plies": plies, "seed": seed}
-    book = read_openings(connected.referee, options["openings"])
-    if len(book) < options["games"] // 2:
+    plies = DEFAULT_PLIES if options["opening_plies"] is None else options["opening_plies"]
+    book = openings_of(connected.referee, options["openings"], options["start"] or [""], plies, options["seed"])
+    if book.size is not None and book.size < options["games"] // 2:
         click.echo(
-            f"{options['openings']} has {len(book)} openings for {options['games']} games; they are repeated", err=True
+            f"{options['openings']} has {book.size} openings for {options['games']} games; they are repeated", err=True
         )
-    lines = "".join(f"{opening.start} | {' '.join(opening.moves)}\n" for opening in book)
-    digest = hashlib.sha256(lines.encode()).hexdigest()
-    return itertools.cycle(book), {"openings": f"{len(book)} with SHA-256 {digest}"}
+    return book.openings, book.identity
 
 
 def play(

@@ -1,10 +1,12 @@
 """Openings of a match: random ones, or those of a file. A daemon is asked for the rules."""
 
+import hashlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.errors import InvalidRequest
@@ -72,6 +74,30 @@ def check_two_players(rules: EngineClient, start: str) -> None:
         state = rules.apply(state.text, state.legal_moves[0].move)
     if beginner not in PLAYERS or state.to_move not in PLAYERS:
         raise BadMatch(f"{state.position.game} is a game for one player; a match needs a game for two")
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningBook:
+    """An endless sequence of openings, the settings that identify it, and how many openings it has if it repeats."""
+
+    openings: Iterator[Opening]
+    identity: dict[str, Any]
+    size: int | None = None
+
+
+def openings_of(
+    rules: EngineClient, path: Path | None, starts: Sequence[str], plies: int, seed: int, *, shuffled: bool = False
+) -> OpeningBook:
+    """The openings of a file, which may be shuffled, or random ones."""
+    if path is None:
+        identity = {"start": starts, "opening_plies": plies, "seed": seed}
+        return OpeningBook(random_openings(rules, starts, plies, seed), identity)
+    book = read_openings(rules, path)
+    if shuffled:
+        Random(seed).shuffle(book)
+    lines = "".join(f"{opening.start} | {' '.join(opening.moves)}\n" for opening in book)
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    return OpeningBook(itertools.cycle(book), {"openings": f"{len(book)} with SHA-256 {digest}"}, len(book))
 
 
 def random_openings(rules: EngineClient, starts: Sequence[str], plies: int, seed: int) -> Iterator[Opening]:

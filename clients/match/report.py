@@ -9,7 +9,7 @@ import click
 
 from plyd.clients.match.elo import strength
 from plyd.clients.match.live import live_table, plain_text
-from plyd.clients.match.results import DRAW, SIDES, MatchTally, PlayedGame
+from plyd.clients.match.results import DRAW, SIDES, MatchTally, PlayedGame, SearchStats
 from plyd.clients.match.side import MatchSide
 
 if TYPE_CHECKING:
@@ -82,15 +82,20 @@ def won_drawn_lost(games: Sequence[PlayedGame]) -> dict[str, int]:
 
 def side_figures(games: Sequence[PlayedGame], name: str, side: MatchSide) -> dict[str, Any]:
     """Moves, times measured by this client, speed and forfeits of a side."""
-    ms = [value for game in games for value in getattr(game, name).ms]
-    nodes = sum(sum(getattr(game, name).nodes) for game in games)
+    forfeits = sum(game.is_forfeit and game.winner != name for game in games)
+    return search_figures([getattr(game, name) for game in games], side) | {"forfeits": forfeits}
+
+
+def search_figures(stats: Sequence[SearchStats], side: MatchSide) -> dict[str, Any]:
+    """Moves, times measured by this client, and speed of a side's searches."""
+    ms = [value for each in stats for value in each.ms]
+    nodes = sum(sum(each.nodes) for each in stats)
     limit = side.limits.seconds
     return {
         "moves": len(ms),
         "mean_ms": mean(ms),
         "worst_overshoot_ms": max(0.0, max(ms) - limit * 1000) if ms and limit is not None else None,
         "nodes_per_second": nodes * 1000 / sum(ms) if sum(ms) else None,
-        "forfeits": sum(game.is_forfeit and game.winner != name for game in games),
     }
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -159,7 +160,19 @@ class MatchFile:
             raise BadMatch(f"{self._path} already exists; continue it with --resume, or save elsewhere") from None
         except OSError as error:
             raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
+        self._lock()
         return self
+
+    def _lock(self) -> None:
+        """Keep other processes from writing the file; the system releases the lock when this process ends."""
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._file.close()
+                raise BadMatch(f"another process is writing {self._path}; wait for it, or save elsewhere") from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
