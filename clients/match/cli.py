@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plyd.clients.match.connect import ConnectedSides
     from plyd.clients.match.openings import Opening
     from plyd.clients.match.report import MatchReport
-    from plyd.clients.match.results import MatchFile, PlayedGame
+    from plyd.clients.match.results import GameFile, PlayedGame
 
 DEFAULT_MS = 100
 DEFAULT_PLIES = 4
@@ -143,7 +143,7 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
     from plyd.clients.match.connect import connect_sides
     from plyd.clients.match.elo import SequentialTest
     from plyd.clients.match.report import MatchReport
-    from plyd.clients.match.results import MatchFile, MatchTally
+    from plyd.clients.match.results import GameFile, MatchTally, parse_game
 
     test = SequentialTest(*options["sprt"]) if options["sprt"] else None
     report = MatchReport(game, sides, options["games"], MatchTally(test))
@@ -154,7 +154,7 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
         openings, settings = openings_for(connected, options)
         settings = {"game": game, "variant": options["variant"], **settings}
         settings |= {"first": sides[0].as_json(), "second": sides[1].as_json()}
-        save = MatchFile(options["save"], settings, resume=options["resume"]) if options["save"] else None
+        save = GameFile(options["save"], settings, parse_game, resume=options["resume"]) if options["save"] else None
         done = stack.enter_context(save).begin() if save else []
         concurrency = options["concurrency"] or min(os.cpu_count() or 1, connected.slots)
         if concurrency > connected.slots:
@@ -192,7 +192,7 @@ def play(
     done: "Iterable[PlayedGame]",
     concurrency: int,
     report: "MatchReport",
-    save: "MatchFile | None",
+    save: "GameFile[PlayedGame] | None",
 ) -> None:
     """Play the remaining games, until all are played or the sequential test accepts a hypothesis."""
     from plyd.clients.match.openings import schedule

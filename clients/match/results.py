@@ -4,11 +4,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from plyd.clients.match.elo import SequentialTest
 from plyd.clients.match.side import BadMatch
@@ -142,14 +142,32 @@ class MatchTally:
         return sum(game.points for game in games if game) if all(games) else None
 
 
-class MatchFile:
+class NumberedGame(Protocol):
+    """A game that a file can hold."""
+
+    @property
+    def game(self) -> int:
+        """Its number."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The game as an object for JSON."""
+
+
+G = TypeVar("G", bound=NumberedGame)
+
+
+class GameFile(Generic[G]):
     """A file with the settings of a match in its first line and a game in each other line; use it in a `with`.
 
-    Each game is written when it ends, so a process that is killed loses only its unfinished games.
+    Each game is written when it ends, so a process that is killed loses only its unfinished games. `parse` makes a game
+    of a line, and raises ValueError for any other line.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
+    def __init__(
+        self, path: Path, settings: Mapping[str, Any], parse: Callable[[str], G], *, resume: bool = True
+    ) -> None:
         self._path = path
+        self._parse = parse
         self._settings = json.loads(json.dumps(settings))  # JSON turns tuples into lists
         self._resume = resume
 
@@ -179,7 +197,7 @@ class MatchFile:
     ) -> None:
         self._file.close()
 
-    def begin(self) -> list[PlayedGame]:
+    def begin(self) -> list[G]:
         """The games in the file; writes the first line of a new file."""
         lines = list(self._whole_lines()) if self._resume else []
         if not lines:
@@ -189,13 +207,13 @@ class MatchFile:
         played = {}
         for number, line in enumerate(lines[1:], 2):
             try:
-                game = parse_game(line)
+                game = self._parse(line)
             except ValueError:
                 raise BadMatch(f"{self._path}, line {number}: {line[:60]!r} is not a game of a match") from None
             played[game.game] = game
         return list(played.values())
 
-    def add(self, played: PlayedGame) -> None:
+    def add(self, played: G) -> None:
         """Append a game."""
         self._write(played.as_json())
 

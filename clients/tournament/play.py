@@ -16,7 +16,7 @@ from plyd.clients.library.requests import State
 from plyd.clients.match.connect import ConnectedSides
 from plyd.clients.match.live import plain_text
 from plyd.clients.match.openings import Opening, ScheduledGame, check_opening, openings_of
-from plyd.clients.match.results import ADJUDICATED, DRAW, SIDES, MatchFile, PlayedGame
+from plyd.clients.match.results import ADJUDICATED, DRAW, SIDES, GameFile, PlayedGame, parse_game
 from plyd.clients.match.runner import MatchRunner
 from plyd.clients.match.side import BadMatch
 from plyd.clients.tournament.plan import Encounter, Plan
@@ -53,7 +53,7 @@ class Tournament:
             shuffled=is_random,
         )
         openings = OpeningList(book.openings)
-        with MatchFile(self.folder / GAMES_FILE, settings.identity() | book.identity, resume=True) as file:
+        with GameFile(self.folder / GAMES_FILE, settings.identity() | book.identity, parse_game) as file:
             self._restore(file.begin())
             for stage in self.plan.stages(self.games):
                 remaining = self._remaining(stage, openings, connected)
