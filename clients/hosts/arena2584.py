@@ -52,6 +52,7 @@ COMMANDS = {
     help="With --referee: an evil; repeatable. plyd alone is ours, random drops on random cells.",
 )
 @click.option("--games", default=100, show_default=True, type=click.IntRange(1, 100_000), help="Matches per pairing.")
+@click.option("--own-tiles", is_flag=True, help="Evils draw their tiles themselves, instead of being told which.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the tiles.")
 @click.option(
     "--out",

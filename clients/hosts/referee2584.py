@@ -37,11 +37,13 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeLimits:
-    """Seconds that a program has to say that it is ready, and to answer a turn."""
+class MatchRules:
+    """Odds of the tiles, who draws them, and the seconds that a program has to be ready and to answer a turn."""
 
-    ready: float
-    answer: float
+    odds: Mapping[int, float]  # by index
+    ready_seconds: float
+    answer_seconds: float
+    own_tiles: bool = False  # an evil draws its tiles itself; otherwise the referee tells it which one to drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,9 @@ class Fault(Exception):
 class Pairing:
     """One player and one evil; their programs run from match to match, and again after a fault."""
 
-    def __init__(self, play: Agent, evil: Agent, odds: Mapping[int, float], limits: TimeLimits) -> None:
+    def __init__(self, play: Agent, evil: Agent, rules: MatchRules) -> None:
         self._agents = {"play": play, "evil": evil}
-        self._odds = odds
-        self._limits = limits
+        self._rules = rules
         self._programs: dict[Agent, Program] = {}
         self._faults = dict.fromkeys(ROLES, 0)  # in a row
 
@@ -141,27 +142,27 @@ class Pairing:
                     self._programs[agent] = Program(agent.command, dict(agent.environment))
                 if agent not in opened:  # a program that plays both roles is asked once, and says both
                     pattern = re.compile(rf"match {game} {role} ready")
-                    self._programs[agent].ask(line, pattern, self._limits.ready)
+                    self._programs[agent].ask(line, pattern, self._rules.ready_seconds)
                 opened.add(agent)
             except ProgramFault as fault:
                 raise Fault(role, str(fault)) from None
 
     def _turn(self, game: int, replay: Replay, random: Random, seconds: dict[str, float]) -> None:
         """One action of the role whose turn it is."""
-        role, tile = "play", 0
+        role, odds, tiles = "play", self._rules.odds, list[int]()
         if replay.drops_next:
             role = "evil"
-            [tile] = random.choices(list(self._odds), list(self._odds.values()))
-        agent = self._agents[role]
-        if agent.command:
+            is_free = self._rules.own_tiles and self._agents[role].command
+            tiles = list(odds) if is_free else random.choices(list(odds), list(odds.values()))
+        if self._agents[role].command:
             began = time.perf_counter()
-            action = self._answer(game, role, f", drop {tile}" if tile else "")
+            action = self._answer(game, role, f", drop {tiles[0]}" if len(tiles) == 1 else "")
             seconds[role] += time.perf_counter() - began
         else:
-            action = tile << 4 | random.choice(replay.empty())
+            action = tiles[0] << 4 | random.choice(replay.empty())
         try:
-            if tile and action >> 4 != tile:
-                raise IllegalAction(f"a drop of index {action >> 4}, where the referee gave {tile}")
+            if tiles and action >> 4 not in tiles:
+                raise IllegalAction(f"a drop of index {action >> 4}; it must drop {' or '.join(map(str, tiles))}")
             replay.play(action)
         except IllegalAction as error:
             raise Fault(role, f"plays {action:x} after {len(replay.actions)} actions: {error}") from None
@@ -172,7 +173,7 @@ class Pairing:
         line = f"match {game} {role} take turn{drop}"
         pattern = re.compile(rf"match {game} {role} move (.*)")
         try:
-            word = self._programs[self._agents[role]].ask(line, pattern, self._limits.answer)[1]
+            word = self._programs[self._agents[role]].ask(line, pattern, self._rules.answer_seconds)[1]
         except ProgramFault as fault:
             raise Fault(role, str(fault)) from None
         if not re.fullmatch(r"(0x)?[0-9a-fA-F]{1,8}", word):
@@ -193,8 +194,7 @@ def contest(
     evils: Sequence[Agent],
     games: int,
     seed: int,
-    odds: Mapping[int, float],
-    limits: TimeLimits,
+    rules: MatchRules,
     done: Mapping[int, RefereedMatch],
     told: Callable[[RefereedMatch], None],
 ) -> None:
@@ -203,7 +203,7 @@ def contest(
         numbers = range(at * games, (at + 1) * games)
         if all(number in done for number in numbers):
             continue
-        pairing = Pairing(play, evil, odds, limits)
+        pairing = Pairing(play, evil, rules)
         try:
             for number in numbers:
                 if number not in done:

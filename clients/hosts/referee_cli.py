@@ -14,7 +14,7 @@ from plyd.clients.cli import PROGRAM
 from plyd.clients.formats.rec2584 import pack_records
 from plyd.clients.formats.tile_replay import FACES, FinishedGame
 from plyd.clients.hosts.program import clean_environment
-from plyd.clients.hosts.referee2584 import BY_RULES, RANDOM, ROLES, Agent, RefereedMatch, TimeLimits, contest, summary
+from plyd.clients.hosts.referee2584 import BY_RULES, RANDOM, ROLES, Agent, MatchRules, RefereedMatch, contest, summary
 from plyd.clients.match.live import live_table, plain_text
 from plyd.clients.match.results import GameFile
 from plyd.clients.match.side import BadMatch, split_words
@@ -30,7 +30,7 @@ def referee(variant: str, odds: dict[int, float], ours: Sequence[str], as_json: 
     """Play the contest and print its result; `ours` are the arguments of `plyd arena` for our own program."""
     players, evils = (tuple(agents_of(options[role], role, ours)) for role in ROLES)
     folder, games, seed = options["out"], options["games"], options["seed"]
-    settings = {"variant": variant, "games": games, "seed": seed}
+    settings = {"variant": variant, "games": games, "seed": seed, "own_tiles": options["own_tiles"]}
     settings |= {"play": [agent.name for agent in players], "evil": [agent.name for agent in evils]}
     total = games * len(players) * len(evils)
     matches: dict[int, RefereedMatch] = {}
@@ -50,8 +50,8 @@ def referee(variant: str, odds: dict[int, float], ours: Sequence[str], as_json: 
                     matches[match.game] = match
                     update(f"match {match.game}: {match.verdict}" if match.verdict != BY_RULES else "")
 
-                limits = TimeLimits(options["ready_limit"], options["answer_limit"])
-                contest(players, evils, games, seed, odds, limits, matches, told)
+                rules = MatchRules(odds, options["ready_limit"], options["answer_limit"], options["own_tiles"])
+                contest(players, evils, games, seed, rules, matches, told)
     except (BadMatch, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
