@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -23,6 +24,7 @@ from plyd.clients.web.cli import open_listener
 
 OWN_STATIC = Path(str(resources.files("plyd.clients.tournament"))) / "static"
 STOP_SECONDS = 5.0
+WATCHED_SECONDS = 3.0  # since its last question a page counts as open; it asks once a second
 
 
 def make_app(state: Callable[[], dict[str, Any]]) -> ASGIApp:
@@ -54,7 +56,15 @@ class TournamentPage:
             )
         self._listener: socket.socket = open_listener(wanted.host, wanted.port, str(wanted))
         self.url = f"http://{Endpoint(wanted.host, self._listener.getsockname()[1])}"
-        config = uvicorn.Config(make_app(state), log_level="critical", access_log=False, server_header=False, ws="none")
+        self._asked = 0.0  # when a page asked last
+
+        def noted_state() -> dict[str, Any]:
+            self._asked = time.monotonic()
+            return state()
+
+        config = uvicorn.Config(
+            make_app(noted_state), log_level="critical", access_log=False, server_header=False, ws="none"
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
 
@@ -63,6 +73,9 @@ class TournamentPage:
         return self
 
     def __exit__(self, *_: object) -> None:
+        ended = time.monotonic()
+        while ended - WATCHED_SECONDS < self._asked < ended and time.monotonic() < ended + WATCHED_SECONDS:
+            time.sleep(0.05)  # an open page gets the final state
         self._server.should_exit = True
         self._thread.join(STOP_SECONDS)
         self._listener.close()
