@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from plyd.clients.match.results import ADJUDICATED, DRAW, SIDES
 from plyd.clients.match.seat import EngineSeat
 
+DIGITS = 6  # of a score; so that 0.52 is 0.02 away from 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Adjudication:
@@ -26,7 +28,7 @@ class Adjudication:
         if self.proven and (winner := proven_winner([seat.proven for seat in seats])):
             return winner, f"{ADJUDICATED}: both sides have proven it"
         if self.resign_score is not None:
-            mirrored = 1 - self.resign_score
+            mirrored = round(1 - self.resign_score, DIGITS)
             for loser in (0, 1):
                 is_lost = all(score <= self.resign_score for score in last(scores[loser], self.resign_moves))
                 is_won = all(score >= mirrored for score in last(scores[1 - loser], self.resign_moves))
@@ -34,7 +36,7 @@ class Adjudication:
                     return SIDES[1 - loser], f"{ADJUDICATED}: {SIDES[loser]} resigns"
         if self.draw_score is not None and plies >= self.draw_after:
             recent = last(scores[0], self.draw_moves) + last(scores[1], self.draw_moves)
-            if all(abs(score - 0.5) <= self.draw_score for score in recent):
+            if all(round(abs(score - 0.5), DIGITS) <= self.draw_score for score in recent):
                 return DRAW, f"{ADJUDICATED}: both sides expect a draw"
         if self.max_plies is not None and plies >= self.max_plies:
             return DRAW, f"{ADJUDICATED}: {plies} plies"

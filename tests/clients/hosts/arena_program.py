@@ -8,10 +8,8 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from plyd.clients.formats.tile_replay import Replay  # noqa: E402
+from plyd.clients.formats.tile_replay import Replay
 
 
 def misbehave(how, match, role):
