@@ -25,6 +25,7 @@ COMMANDS = {
     "play": "plyd.clients.play.cli:play",
     "analyze": "plyd.clients.analyze.cli:analyze",
     "match": "plyd.clients.match.cli:match",
+    "tournament": "plyd.clients.tournament.cli:tournament",
     "gomocup": "plyd.clients.gomocup.cli:gomocup",
     "ugi": "plyd.clients.ugi.cli:ugi",
     "arena": "plyd.clients.hosts.arena2584:arena",

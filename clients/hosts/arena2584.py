@@ -4,6 +4,7 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from random import Random
 from typing import Any, TextIO
 
@@ -21,7 +22,7 @@ LATE_SECONDS = 5.0  # the same during a match, where the referee waits for our m
 LONGEST_QUOTE = 80  # characters of a line in an error message
 
 
-@click.command(short_help="Play 2584 for a referee, line by line.")
+@click.command(short_help="Play 2584 for a referee, or be the referee.")
 @click.option("--name", default="plyd", show_default=True, help="Our name in the names of a match.")
 @click.option("--depth", type=click.IntRange(1), help="Search depth in moves, instead of a time per move.")
 @click.option("--move-time", type=click.IntRange(1), metavar="MS", help="Time per move in milliseconds. Default: 10.")
@@ -40,7 +41,48 @@ LONGEST_QUOTE = 80  # characters of a line in an error message
     metavar="ADDRESS",
     help=CONNECT,
 )
-def arena(name: str, depth: int | None, move_time: int | None, variant: str, reckon: str, connect: str | None) -> None:
+@click.option("--referee", is_flag=True, help="Be the referee: let programs play one another.")
+@click.option(
+    "--play", multiple=True, metavar="NAME=COMMAND", help="With --referee: a player; repeatable. plyd alone is ours."
+)
+@click.option(
+    "--evil",
+    multiple=True,
+    metavar="NAME=COMMAND",
+    help="With --referee: an evil; repeatable. plyd alone is ours, random drops on random cells.",
+)
+@click.option("--games", default=100, show_default=True, type=click.IntRange(1, 100_000), help="Matches per pairing.")
+@click.option("--own-tiles", is_flag=True, help="Evils draw their tiles themselves, instead of being told which.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the tiles.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("arena"),
+    show_default=True,
+    metavar="FOLDER",
+    help="Folder of the records; the same command continues there.",
+)
+@click.option(
+    "--answer-limit", default=10.0, show_default=True, type=click.FloatRange(0.01, 3600), help="Seconds for a move."
+)
+@click.option(
+    "--ready-limit",
+    default=120.0,
+    show_default=True,
+    type=click.FloatRange(0.01, 3600),
+    help="Seconds to be ready for a match, weights loaded.",
+)
+@click.option(
+    "--min-speed",
+    default=10_000.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Actions per second below which the course takes 30% of the points.",
+)
+@click.option("--json", "as_json", is_flag=True, help="With --referee: print the result as one JSON object.")
+def arena(
+    name: str, depth: int | None, move_time: int | None, variant: str, reckon: str, connect: str | None, **contest: Any
+) -> None:
     """Play matches of 2584 for a referee that writes to stdin and reads stdout, until end of file.
 
     A match has two roles: "play" slides, "evil" drops tiles. We take the roles that have our --name when the match is
@@ -60,6 +102,14 @@ def arena(name: str, depth: int | None, move_time: int | None, variant: str, rec
     match 7 play move 3
     match 7 evil move 11
     match 7 close plyd
+
+    With --referee the roles change: this program is the referee. Each --play meets each --evil. A NAME is the agent's
+    name in the protocol, COMMAND starts a program that speaks it. A program that hangs, crashes or plays an illegal
+    move loses the match. --depth, --move-time, --variant and --connect are for our own program. docs/tiles.md has the
+    rules of the course and an example.
+
+    \b
+    plyd arena --referee --play plyd --evil random --evil "foe=./2584 --shell --evil=name=foe" --games 10
     """
     from plyd.clients.library.client import EngineClient
     from plyd.clients.library.embedded import EmbeddedDaemon
@@ -69,6 +119,12 @@ def arena(name: str, depth: int | None, move_time: int | None, variant: str, rec
         raise click.UsageError("--depth and --move-time exclude each other")
     if connect == "":
         raise click.BadParameter("an address is HOST:PORT, unix:PATH or tls:HOST:PORT", param_hint="--connect")
+    if be_referee(contest):
+        from plyd.clients.hosts.referee_cli import referee
+
+        ours = {"--depth": depth, "--move-time": move_time, "--variant": variant, "--connect": connect}
+        words = [str(word) for pair in ours.items() if pair[1] is not None for word in pair]
+        referee(variant, VARIANTS[variant], words, contest["as_json"], contest)
     limits = limits_of(depth, move_time or (None if depth else 10))
     try:
         with contextlib.ExitStack() as stack:
@@ -85,6 +141,15 @@ def arena(name: str, depth: int | None, move_time: int | None, variant: str, rec
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def be_referee(contest: Mapping[str, Any]) -> bool:
+    """Whether to be the referee; raises UsageError for options that do not fit."""
+    if contest["referee"] and not (contest["play"] and contest["evil"]):
+        raise click.UsageError("--referee needs at least one --play and one --evil")
+    if not contest["referee"] and (contest["play"] or contest["evil"]):
+        raise click.UsageError("--play and --evil need --referee")
+    return bool(contest["referee"])
 
 
 def limits_of(depth: int | None, move_time: int | None) -> dict[str, float]:

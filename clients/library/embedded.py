@@ -29,7 +29,7 @@ def announce_start(game: str) -> None:
 
 
 class EmbeddedDaemon:
-    """A daemon for this process only; in a `with`, `target` is its address.
+    """A daemon for this process only; in a `with`, `target` is its address. Arguments are those of `plyd serve`.
 
     It ends when its stdin is closed. That is a pipe from this process, so it ends with us, even if we are killed.
     """

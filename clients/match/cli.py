@@ -1,8 +1,6 @@
 """`plyd match`: play many games between two engines, or two settings of one engine."""
 
 import contextlib
-import hashlib
-import itertools
 import json
 import os
 import sys
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from plyd.clients.match.connect import ConnectedSides
     from plyd.clients.match.openings import Opening
     from plyd.clients.match.report import MatchReport
-    from plyd.clients.match.results import MatchFile, PlayedGame
+    from plyd.clients.match.results import GameFile, PlayedGame
 
 DEFAULT_MS = 100
 DEFAULT_PLIES = 4
@@ -68,10 +66,11 @@ def match(game: str, as_json: bool, **options: Any) -> None:
     nodes=N, depth=N     nodes or plies per move
     clock=S+S            seconds per game and increment per move
     at=HOST:PORT         the daemon to use (also at=unix:PATH)
+    serve="--model F"    a private daemon of its own, and arguments of `plyd serve` for it
     name=NAME            the name in the report
 
     A side that sets a limit uses only its own limits. Otherwise it uses --move-time, --nodes, --depth and --clock. A
-    side without at= uses a private daemon, which is started for the match; both sides share it if neither has at=.
+    side without at= and serve= uses a private daemon that is started for the match; both share it if neither has one.
 
     Each opening is played twice, so that each side moves first once. A side loses a game by an illegal move, by
     returning no move, or by failing; the report counts these forfeits. The match waits for a daemon that restarts.
@@ -144,7 +143,7 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
     from plyd.clients.match.connect import connect_sides
     from plyd.clients.match.elo import SequentialTest
     from plyd.clients.match.report import MatchReport
-    from plyd.clients.match.results import MatchFile, MatchTally
+    from plyd.clients.match.results import GameFile, MatchTally, parse_game
 
     test = SequentialTest(*options["sprt"]) if options["sprt"] else None
     report = MatchReport(game, sides, options["games"], MatchTally(test))
@@ -152,10 +151,10 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
     status = 0
     with contextlib.ExitStack() as stack:
         connected = stack.enter_context(connect_sides(game, options["variant"], sides, starts))
-        openings, settings = openings_of(connected, options)
+        openings, settings = openings_for(connected, options)
         settings = {"game": game, "variant": options["variant"], **settings}
         settings |= {"first": sides[0].as_json(), "second": sides[1].as_json()}
-        save = MatchFile(options["save"], settings, resume=options["resume"]) if options["save"] else None
+        save = GameFile(options["save"], settings, parse_game, resume=options["resume"]) if options["save"] else None
         done = stack.enter_context(save).begin() if save else []
         concurrency = options["concurrency"] or min(os.cpu_count() or 1, connected.slots)
         if concurrency > connected.slots:
@@ -174,23 +173,17 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
     return status
 
 
-def openings_of(connected: "ConnectedSides", options: dict[str, Any]) -> "tuple[Iterable[Opening], dict[str, Any]]":
-    """The openings, and the settings that identify them in a match file."""
-    from plyd.clients.match.openings import random_openings, read_openings
+def openings_for(connected: "ConnectedSides", options: dict[str, Any]) -> "tuple[Iterable[Opening], dict[str, Any]]":
+    """The openings, and the settings that identify them in a match file; warns if there are too few."""
+    from plyd.clients.match.openings import openings_of
 
-    if options["openings"] is None:
-        plies = DEFAULT_PLIES if options["opening_plies"] is None else options["opening_plies"]
-        starts, seed = options["start"] or [""], options["seed"]
-        openings = random_openings(connected.referee, starts, plies, seed)
-        return openings, {"start": starts, "opening_plies": plies, "seed": seed}
-    book = read_openings(connected.referee, options["openings"])
-    if len(book) < options["games"] // 2:
+    plies = DEFAULT_PLIES if options["opening_plies"] is None else options["opening_plies"]
+    book = openings_of(connected.referee, options["openings"], options["start"] or [""], plies, options["seed"])
+    if book.size is not None and book.size < options["games"] // 2:
         click.echo(
-            f"{options['openings']} has {len(book)} openings for {options['games']} games; they are repeated", err=True
+            f"{options['openings']} has {book.size} openings for {options['games']} games; they are repeated", err=True
         )
-    lines = "".join(f"{opening.start} | {' '.join(opening.moves)}\n" for opening in book)
-    digest = hashlib.sha256(lines.encode()).hexdigest()
-    return itertools.cycle(book), {"openings": f"{len(book)} with SHA-256 {digest}"}
+    return book.openings, book.identity
 
 
 def play(
@@ -199,7 +192,7 @@ def play(
     done: "Iterable[PlayedGame]",
     concurrency: int,
     report: "MatchReport",
-    save: "MatchFile | None",
+    save: "GameFile[PlayedGame] | None",
 ) -> None:
     """Play the remaining games, until all are played or the sequential test accepts a hypothesis."""
     from plyd.clients.match.openings import schedule
@@ -212,7 +205,7 @@ def play(
         tally.add(played)
     if tally.is_decided():
         return
-    remaining = schedule(openings, report.games, finished)
+    remaining = schedule(openings, report.games, finished, connected.sides)
     with MatchRunner(connected, remaining, concurrency) as runner, report.live() as update:
         for played in runner.results():
             if save:

@@ -1,4 +1,4 @@
-"""Connects the two sides of a match to their daemons, and chooses the daemon that acts as referee."""
+"""Connects the sides of a match or a tournament to their daemons, and chooses the daemon that acts as referee."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.requests import LimitArgs
 from plyd.clients.match.openings import check_two_players
-from plyd.clients.match.side import BadMatch, MatchSide, SideLimits
+from plyd.clients.match.side import BadMatch, MatchSide, SideLimits, split_words
 
 FIRST_SECONDS = 1.0  # retries of the first connection
 AGAIN_SECONDS = 30.0  # retries when a daemon that answered before is unavailable
@@ -17,48 +17,56 @@ AGAIN_SECONDS = 30.0  # retries when a daemon that answered before is unavailabl
 
 @dataclass(frozen=True, slots=True)
 class ConnectedSide:
-    """A side of the match and the client of its daemon."""
+    """A side and the client of its daemon."""
 
     side: MatchSide
     client: EngineClient
+    forfeits_if_gone: bool = False  # otherwise a daemon that is gone ends the match
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectedSides:
-    """Both sides, the client that is asked for the rules, and the smaller number of search slots."""
+    """The sides, the client that is asked for the rules, and the smallest number of search slots."""
 
-    first: ConnectedSide
-    second: ConnectedSide
+    sides: tuple[ConnectedSide, ...]
     referee: EngineClient
     slots: int
 
 
 @contextlib.contextmanager
 def connect_sides(
-    game: str, variant: str, sides: Sequence[MatchSide], starts: Sequence[str]
+    game: str, variant: str, sides: Sequence[MatchSide], starts: Sequence[str], *, gone_forfeits: bool = False
 ) -> Iterator[ConnectedSides]:
-    """Both sides, after a check that each can play. Sides without an address share a private daemon.
+    """The sides, after a check that each can play. Sides without an address or `serve` share a private daemon.
 
-    The referee is the private daemon, or else the second side's: usually the first side is the one being tested.
+    The referee is the shared private daemon, or else the last side's: usually the first side is the one being tested.
+    With `gone_forfeits`, a side whose daemon is gone forfeits its games, unless others need that daemon too.
     """
     with contextlib.ExitStack() as stack:
-        private = "" if all(side.at for side in sides) else stack.enter_context(EmbeddedDaemon(game)).target
+
+        def start_daemon(arguments: str = "") -> str:
+            return stack.enter_context(EmbeddedDaemon(game, *split_words(arguments))).target
 
         def client(target: str, retry_seconds: float, *, history: bool = True) -> EngineClient:
             return stack.enter_context(
                 EngineClient(target, game, variant, retry_seconds=retry_seconds, history=history)
             )
 
-        targets = [side.at or private for side in sides]
-        rules = private or targets[1]
+        shared = start_daemon() if any(not (side.at or side.serve) for side in sides) else ""
+        targets = [side.at or (start_daemon(side.serve) if side.serve else shared) for side in sides]
+        rules = shared or targets[-1]
         for start in starts:
             check_two_players(client(rules, FIRST_SECONDS), start)
         slots = [check_side(client(at, FIRST_SECONDS), side) for at, side in zip(targets, sides, strict=True)]
-        first, second = (
-            ConnectedSide(side, client(at, AGAIN_SECONDS, history=False))
+        connected = tuple(
+            ConnectedSide(
+                side,
+                client(at, AGAIN_SECONDS, history=False),
+                gone_forfeits and at != rules and targets.count(at) == 1,
+            )
             for at, side in zip(targets, sides, strict=True)
         )
-        yield ConnectedSides(first, second, client(rules, AGAIN_SECONDS), min(slots))
+        yield ConnectedSides(connected, client(rules, AGAIN_SECONDS), min(slots))
 
 
 def check_side(client: EngineClient, side: MatchSide) -> int:

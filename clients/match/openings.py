@@ -1,9 +1,12 @@
 """Openings of a match: random ones, or those of a file. A daemon is asked for the rules."""
 
+import hashlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING, Any
 
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.errors import InvalidRequest
@@ -11,6 +14,9 @@ from plyd.clients.library.requests import State
 from plyd.clients.match.results import PlayedGame
 from plyd.clients.match.side import BadMatch
 from plyd.v1 import position_pb2
+
+if TYPE_CHECKING:
+    from plyd.clients.match.connect import ConnectedSide  # which imports this file
 
 ONGOING = position_pb2.OUTCOME_ONGOING
 PLAYERS = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
@@ -29,24 +35,33 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledGame:
-    """A game that is still to be played; PlayedGame explains its number."""
+    """A game that is still to be played, and its two sides; PlayedGame explains its number."""
 
     game: int
     opening: Opening
+    sides: tuple["ConnectedSide", ...]
 
 
-def schedule(openings: Iterable[Opening], games: int, done: Mapping[int, PlayedGame]) -> Iterator[ScheduledGame]:
+def check_opening(played: PlayedGame, opening: Opening) -> None:
+    """Raise BadMatch if a saved game has another opening than it would get now."""
+    if (played.start, tuple(played.opening)) != (opening.start, opening.moves):
+        saved, now = (
+            f"{start} | {' '.join(moves)}"
+            for start, moves in ((played.start, played.opening), (opening.start, opening.moves))
+        )
+        raise BadMatch(f"game {played.game} was saved with the opening {saved!r}; now it would have {now!r}")
+
+
+def schedule(
+    openings: Iterable[Opening], games: int, done: Mapping[int, PlayedGame], sides: tuple["ConnectedSide", ...]
+) -> Iterator[ScheduledGame]:
     """The games still to be played, two per opening; raises BadMatch if a saved game has another opening."""
     for pair, opening in zip(range(games // 2), openings, strict=False):
         for game in (2 * pair, 2 * pair + 1):
             if (played := done.get(game)) is None:
-                yield ScheduledGame(game, opening)
-            elif (played.start, tuple(played.opening)) != (opening.start, opening.moves):
-                saved, now = (
-                    f"{start} | {' '.join(moves)}"
-                    for start, moves in ((played.start, played.opening), (opening.start, opening.moves))
-                )
-                raise BadMatch(f"game {game} was saved with the opening {saved!r}; now it would have {now!r}")
+                yield ScheduledGame(game, opening, sides)
+            else:
+                check_opening(played, opening)
 
 
 def check_two_players(rules: EngineClient, start: str) -> None:
@@ -59,6 +74,30 @@ def check_two_players(rules: EngineClient, start: str) -> None:
         state = rules.apply(state.text, state.legal_moves[0].move)
     if beginner not in PLAYERS or state.to_move not in PLAYERS:
         raise BadMatch(f"{state.position.game} is a game for one player; a match needs a game for two")
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningBook:
+    """An endless sequence of openings, the settings that identify it, and how many openings it has if it repeats."""
+
+    openings: Iterator[Opening]
+    identity: dict[str, Any]
+    size: int | None = None
+
+
+def openings_of(
+    rules: EngineClient, path: Path | None, starts: Sequence[str], plies: int, seed: int, *, shuffled: bool = False
+) -> OpeningBook:
+    """The openings of a file, which may be shuffled, or random ones."""
+    if path is None:
+        identity = {"start": starts, "opening_plies": plies, "seed": seed}
+        return OpeningBook(random_openings(rules, starts, plies, seed), identity)
+    book = read_openings(rules, path)
+    if shuffled:
+        Random(seed).shuffle(book)
+    lines = "".join(f"{opening.start} | {' '.join(opening.moves)}\n" for opening in book)
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    return OpeningBook(itertools.cycle(book), {"openings": f"{len(book)} with SHA-256 {digest}"}, len(book))
 
 
 def random_openings(rules: EngineClient, starts: Sequence[str], plies: int, seed: int) -> Iterator[Opening]:

@@ -1,24 +1,20 @@
 """The report of a match: its figures as one object, and a table made from it."""
 
-import contextlib
-import io
 import math
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plyd.clients.match.elo import strength
-from plyd.clients.match.results import BY_RULES, DRAW, SIDES, MatchTally, PlayedGame
+from plyd.clients.match.live import live_table, plain_text
+from plyd.clients.match.results import DRAW, SIDES, MatchTally, PlayedGame, SearchStats
 from plyd.clients.match.side import MatchSide
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-WIDTH = 200  # columns of the report in plain text
-LIVE_SECONDS = 0.5  # between two updates on a terminal
 PROGRESS_LINES = 10  # per match, if stderr is not a terminal
 MAX_GAMES_PER_LINE = 100
 
@@ -38,36 +34,11 @@ class MatchReport:
 
     def text(self) -> str:
         """The report in plain text."""
-        from rich.console import Console
+        return plain_text(self._table())
 
-        console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
-        with console.capture() as capture:
-            console.print(self._table())
-        return "\n".join(line.rstrip() for line in capture.get().splitlines())
-
-    @contextlib.contextmanager
-    def live(self) -> Iterator[Callable[[str], None]]:
+    def live(self) -> AbstractContextManager[Callable[[str], None]]:
         """A function to call after each game, with a note about that game or an empty text."""
-        if not sys.stderr.isatty():
-            yield self._print_progress
-            return
-        from rich.console import Console
-        from rich.live import Live
-        from rich.text import Text
-
-        console = Console(stderr=True)
-        with Live(self._table(), console=console, auto_refresh=False, transient=True) as screen:
-            drawn = 0.0
-
-            def update(note: str) -> None:
-                nonlocal drawn
-                if note:
-                    console.print(Text(note))
-                if time.monotonic() - drawn >= LIVE_SECONDS:
-                    screen.update(self._table(), refresh=True)
-                    drawn = time.monotonic()
-
-            yield update
+        return live_table(self._table, self._print_progress)
 
     def _print_progress(self, note: str) -> None:
         if note:
@@ -111,15 +82,20 @@ def won_drawn_lost(games: Sequence[PlayedGame]) -> dict[str, int]:
 
 def side_figures(games: Sequence[PlayedGame], name: str, side: MatchSide) -> dict[str, Any]:
     """Moves, times measured by this client, speed and forfeits of a side."""
-    ms = [value for game in games for value in getattr(game, name).ms]
-    nodes = sum(sum(getattr(game, name).nodes) for game in games)
+    forfeits = sum(game.is_forfeit and game.winner != name for game in games)
+    return search_figures([getattr(game, name) for game in games], side) | {"forfeits": forfeits}
+
+
+def search_figures(stats: Sequence[SearchStats], side: MatchSide) -> dict[str, Any]:
+    """Moves, times measured by this client, and speed of a side's searches."""
+    ms = [value for each in stats for value in each.ms]
+    nodes = sum(sum(each.nodes) for each in stats)
     limit = side.limits.seconds
     return {
         "moves": len(ms),
         "mean_ms": mean(ms),
         "worst_overshoot_ms": max(0.0, max(ms) - limit * 1000) if ms and limit is not None else None,
         "nodes_per_second": nodes * 1000 / sum(ms) if sum(ms) else None,
-        "forfeits": sum(game.reason != BY_RULES and game.winner != name for game in games),
     }
 
 

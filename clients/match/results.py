@@ -3,11 +3,12 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from plyd.clients.match.elo import SequentialTest
 from plyd.clients.match.side import BadMatch
@@ -15,7 +16,8 @@ from plyd.clients.match.side import BadMatch
 SIDES = ("first", "second")
 DRAW = "draw"
 MOST_GAMES = 10_000_000  # of a match
-BY_RULES = "rules"  # reason of a game that was not forfeited
+BY_RULES = "rules"  # reason of a game that the rules ended
+ADJUDICATED = "adjudicated"  # how the reason of a game begins that was ended because its result was clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +38,27 @@ class PlayedGame:
     opening: list[str]
     moves: list[str]  # after the opening
     winner: str  # one of SIDES, or DRAW
-    reason: str  # BY_RULES, or why the loser forfeits
+    reason: str  # BY_RULES, or ADJUDICATED and why, or why the loser forfeits
     first: SearchStats
     second: SearchStats
+    players: tuple[str, ...] = ()  # in a tournament, the names of the first and the second side
 
     @property
     def points(self) -> int:
         """Half points of the first side."""
         return {"first": 2, DRAW: 1, "second": 0}[self.winner]
 
+    @property
+    def is_forfeit(self) -> bool:
+        """Whether the loser failed to play on."""
+        return self.reason != BY_RULES and not self.reason.startswith(ADJUDICATED)
+
     def as_json(self) -> dict[str, Any]:
         """The game as an object for JSON."""
-        return {**asdict(self), "moved_first": SIDES[self.game % 2]}
+        fields = {**asdict(self), "moved_first": SIDES[self.game % 2]}
+        if not self.players:
+            del fields["players"]
+        return fields
 
 
 def parse_game(line: str) -> PlayedGame:
@@ -55,7 +66,8 @@ def parse_game(line: str) -> PlayedGame:
     try:
         fields = json.loads(line)
         fields.pop("moved_first")
-        played = PlayedGame(**{**fields, **{side: SearchStats(**fields[side]) for side in SIDES}})
+        players = tuple(fields.pop("players", ()))
+        played = PlayedGame(**{**fields, **{side: SearchStats(**fields[side]) for side in SIDES}, "players": players})
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"no game: {error!r:.60}") from None
     if played.winner not in (*SIDES, DRAW) or type(played.game) is not int or not 0 <= played.game < MOST_GAMES:
@@ -68,7 +80,7 @@ def _check_kinds(played: PlayedGame) -> None:
     """Raise ValueError if a field of a game has the wrong type."""
     texts, numbers = (str,), (int, float)
     lists: list[tuple[Any, tuple[type, ...]]] = [([played.start, played.reason], texts)]
-    lists += [(played.opening, texts), (played.moves, texts)]
+    lists += [(played.opening, texts), (played.moves, texts), (list(played.players), texts)]
     for side in (played.first, played.second):
         lists += [(side.ms, numbers), (side.nodes, (int,)), (side.scores, (*numbers, type(None)))]
     for values, kinds in lists:
@@ -130,14 +142,32 @@ class MatchTally:
         return sum(game.points for game in games if game) if all(games) else None
 
 
-class MatchFile:
+class NumberedGame(Protocol):
+    """A game that a file can hold."""
+
+    @property
+    def game(self) -> int:
+        """Its number."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The game as an object for JSON."""
+
+
+G = TypeVar("G", bound=NumberedGame)
+
+
+class GameFile(Generic[G]):
     """A file with the settings of a match in its first line and a game in each other line; use it in a `with`.
 
-    Each game is written when it ends, so a process that is killed loses only its unfinished games.
+    Each game is written when it ends, so a process that is killed loses only its unfinished games. `parse` makes a game
+    of a line, and raises ValueError for any other line.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
+    def __init__(
+        self, path: Path, settings: Mapping[str, Any], parse: Callable[[str], G], *, resume: bool = True
+    ) -> None:
         self._path = path
+        self._parse = parse
         self._settings = json.loads(json.dumps(settings))  # JSON turns tuples into lists
         self._resume = resume
 
@@ -148,14 +178,26 @@ class MatchFile:
             raise BadMatch(f"{self._path} already exists; continue it with --resume, or save elsewhere") from None
         except OSError as error:
             raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
+        self._lock()
         return self
+
+    def _lock(self) -> None:
+        """Keep other processes from writing the file; the system releases the lock when this process ends."""
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._file.close()
+                raise BadMatch(f"another process is writing {self._path}; wait for it, or save elsewhere") from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
 
-    def begin(self) -> list[PlayedGame]:
+    def begin(self) -> list[G]:
         """The games in the file; writes the first line of a new file."""
         lines = list(self._whole_lines()) if self._resume else []
         if not lines:
@@ -165,13 +207,13 @@ class MatchFile:
         played = {}
         for number, line in enumerate(lines[1:], 2):
             try:
-                game = parse_game(line)
+                game = self._parse(line)
             except ValueError:
                 raise BadMatch(f"{self._path}, line {number}: {line[:60]!r} is not a game of a match") from None
             played[game.game] = game
         return list(played.values())
 
-    def add(self, played: PlayedGame) -> None:
+    def add(self, played: G) -> None:
         """Append a game."""
         self._write(played.as_json())
 

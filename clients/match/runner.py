@@ -1,142 +1,50 @@
-"""Plays the games of a match concurrently. Each game has one stream per side; a referee applies the rules."""
+"""Plays scheduled games concurrently. Each game has one stream per side; a referee applies the rules."""
 
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Self
 
-from plyd.clients.library.client import Game
-from plyd.clients.library.errors import Cancelled, InvalidRequest, Overloaded, PlydError, Unavailable
-from plyd.clients.library.requests import ANSWER_SECONDS, WINNERS, Report
-from plyd.clients.match.connect import ConnectedSide, ConnectedSides, search_limits
-from plyd.clients.match.openings import ONGOING, PLAYERS, Opening, ScheduledGame
-from plyd.clients.match.results import BY_RULES, DRAW, SIDES, PlayedGame, SearchStats
-from plyd.clients.match.side import BadMatch
-from plyd.v1 import position_pb2, search_pb2
+from plyd.clients.library.client import EngineClient
+from plyd.clients.library.errors import InvalidRequest
+from plyd.clients.library.requests import ANSWER_SECONDS, WINNERS, State
+from plyd.clients.match.adjudication import Adjudication
+from plyd.clients.match.connect import ConnectedSides
+from plyd.clients.match.openings import ONGOING, PLAYERS, ScheduledGame
+from plyd.clients.match.results import BY_RULES, DRAW, SIDES, PlayedGame
+from plyd.clients.match.seat import EngineSeat, Forfeit
 
-TRIES = 3  # per move, when the daemon becomes unavailable
-BUSY_SECONDS = 60.0  # a daemon may have no free slot for this long
-UNTIMED_MOVE_SECONDS = 600.0  # for a move without a time limit
-RETRY_SECONDS = 0.05  # before a daemon that was unavailable or had no free slot is asked again
-GRACE_SECONDS = 0.05  # a move may exceed the clock by this much, for network delay
 WATCH_SECONDS = 0.2  # between two checks for overdue searches
-PROVEN = {search_pb2.RESULT_WIN: 1.0, search_pb2.RESULT_DRAW: 0.5, search_pb2.RESULT_LOSS: 0.0}
+Watcher = Callable[[ScheduledGame, Sequence[str], State | None], None]
+"""Told of each move: the game, its moves, and the state after them; None when the game has ended."""
 
 
-class Forfeit(Exception):
-    """A side loses a game for a reason other than the rules of the game."""
-
-
-class EngineSeat:
-    """One side in one game: its stream, its clock and its search statistics. A lost stream is opened again."""
-
-    def __init__(self, connected: ConnectedSide, opening: Opening) -> None:
-        self._side = connected.side
-        self._client = connected.client
-        self._opening = opening
-        self._game: Game | None = None
-        self._sent = 0  # moves that were sent to the stream
-        self._due: float | None = None  # deadline for the current move
-        self._limits = self._side.limits
-        self._remaining = self._limits.clock[0] if self._limits.clock else None
-        self.stats = SearchStats()
-
-    def close(self) -> None:
-        """Close the stream, which cancels a running search."""
-        game, self._game = self._game, None
-        if game:
-            game.close()
-
-    def give_up_if_overdue(self) -> None:
-        """Close the stream if its search is overdue. Called by the watching thread."""
-        due, game = self._due, self._game
-        if game and due and time.monotonic() > due:
-            game.close()
-
-    def move(self, moves: Sequence[str]) -> str:
-        """The side's move after these moves; raises Forfeit if it fails to give one, BadMatch if its daemon is gone."""
-        limit = self._limits.seconds if self._remaining is None else self._remaining
-        max_seconds = UNTIMED_MOVE_SECONDS if limit is None else limit + ANSWER_SECONDS
-        error: PlydError
-        tries, busy_until = 0, time.monotonic() + BUSY_SECONDS
-        while tries < TRIES:
-            try:
-                game = self._game or self._open(moves)
-                self._due = time.monotonic() + max_seconds
-                return self._ask(game, moves)
-            except Overloaded as busy:  # rejected; the stream stays open
-                error, tries = busy, tries + (time.monotonic() > busy_until)
-                time.sleep(RETRY_SECONDS)
-            except Unavailable as lost:
-                error, tries = lost, tries + 1
-                self.close()
-                time.sleep(RETRY_SECONDS)
-            except Cancelled:
-                raise Forfeit(f"gives no answer within {max_seconds:g} s") from None
-            except PlydError as refused:
-                raise Forfeit(f"returns an error: {refused}") from None
-            finally:
-                self._due = None
-        raise Forfeit(f"is unavailable {TRIES} times during one move: {error}")
-
-    def _open(self, moves: Sequence[str]) -> Game:
-        """A new stream with all moves so far. The client waits for a daemon that restarts, up to its retry time."""
-        try:
-            game = self._client.play(self._opening.start, [*self._opening.moves, *moves], **self._side.options)
-        except (Unavailable, Overloaded) as error:
-            raise BadMatch(f"{self._side.name}: {error}") from None
-        self._game, self._sent = game, len(moves)
-        return game
-
-    def _ask(self, game: Game, moves: Sequence[str]) -> str:
-        """The engine's move, after sending the moves that the stream does not have yet."""
-        if new := moves[self._sent :]:
-            game.moves(*new)
-            self._sent = len(moves)
-        began = time.monotonic()
-        report = game.best(**search_limits(self._limits, self._remaining))
-        spent = time.monotonic() - began
-        if report.stop_reason == search_pb2.STOP_REASON_STOPPED:
-            raise Unavailable("the daemon shuts down")  # the search is incomplete; it is repeated after the restart
-        self.stats.ms.append(round(spent * 1000, 1))
-        self.stats.nodes.append(report.nodes)
-        self.stats.scores.append(score_of(report))
-        self._charge(spent)
-        if not report.move:
-            raise Forfeit("has no move")
-        return report.move
-
-    def _charge(self, spent: float) -> None:
-        """Deduct time from the clock; raises Forfeit if it has run out."""
-        if self._limits.clock and self._remaining is not None:
-            left = self._remaining - spent
-            if left < -GRACE_SECONDS:
-                raise Forfeit(f"is out of time: {spent:.3f} s for a move with {self._remaining:.3f} s left")
-            self._remaining = max(0.0, left) + self._limits.clock[1]
-
-
-def score_of(report: Report) -> float | None:
-    """Score of the side to move from 0 (proven loss) to 1 (proven win); None if the engine gives none."""
-    match report.score.WhichOneof("value"):
-        case "win_probability":
-            return min(0.999, max(0.001, round(report.score.win_probability, 3)))
-        case "proven":
-            return PROVEN.get(report.score.proven.result)
-    return None
+def watch_nothing(scheduled: ScheduledGame, moves: Sequence[str], state: State | None) -> None:
+    """The watcher of a match that nobody watches."""
 
 
 class MatchRunner:
     """Plays scheduled games, `concurrency` at a time; leaving the `with` block aborts unfinished games."""
 
-    def __init__(self, connected: ConnectedSides, schedule: Iterable[ScheduledGame], concurrency: int) -> None:
-        self._sides = (connected.first, connected.second)
-        self._referee = connected.referee
+    def __init__(
+        self,
+        connected: ConnectedSides,
+        schedule: Iterable[ScheduledGame],
+        concurrency: int,
+        adjudication: Adjudication | None = None,
+        watcher: Watcher = watch_nothing,
+    ) -> None:
+        self._clients = [connected.referee, *(side.client for side in connected.sides)]
+        self._referee: EngineClient = connected.referee
+        self._adjudication = adjudication or Adjudication()
+        self._watcher = watcher
         self._schedule = iter(schedule)
         self._schedule_lock = threading.Lock()
         self._done: queue.SimpleQueue[PlayedGame | BaseException | None] = queue.SimpleQueue()
         self._seats: set[EngineSeat] = set()
         self._is_over = False
+        self._working = concurrency  # threads that are not done
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)]
 
     def __enter__(self) -> Self:
@@ -146,15 +54,16 @@ class MatchRunner:
 
     def __exit__(self, *_: object) -> None:
         self._is_over = True
-        for client in {self._referee, *(connected.client for connected in self._sides)}:
-            client.close()
+        if self._working:  # aborts the games in progress
+            for client in self._clients:
+                client.close()
         for thread in self._threads:
             thread.join(ANSWER_SECONDS)
 
     def results(self) -> Iterator[PlayedGame]:
         """Games as they end. Raises errors that are not a forfeit, such as a daemon that is gone."""
-        working, look = len(self._threads), time.monotonic()
-        while working:
+        look = time.monotonic()
+        while self._working:
             if (now := time.monotonic()) >= look:
                 look = now + WATCH_SECONDS
                 for seat in self._seats.copy():
@@ -166,7 +75,7 @@ class MatchRunner:
             if isinstance(done, BaseException):
                 raise done
             if done is None:
-                working -= 1
+                self._working -= 1
             else:
                 yield done
 
@@ -186,24 +95,24 @@ class MatchRunner:
     def _play(self, scheduled: ScheduledGame) -> PlayedGame:
         """Play one game from its opening to its end."""
         opening = scheduled.opening
-        seats = [EngineSeat(connected, opening) for connected in self._sides]
+        seats = [EngineSeat(connected, opening) for connected in scheduled.sides]
         self._seats.update(seats)
-        beginner = scheduled.game % 2
-        sides = {int(side): beginner if side == opening.to_move else 1 - beginner for side in PLAYERS}
         moves: list[str] = []
         try:
-            winner, reason = self._finish(seats, sides, opening, moves)
+            winner, reason = self._finish(scheduled, seats, moves)
         finally:
+            self._watcher(scheduled, moves, None)
             self._seats.difference_update(seats)
             for seat in seats:
                 seat.close()
         first, second = (seat.stats for seat in seats)
         return PlayedGame(scheduled.game, opening.start, list(opening.moves), moves, winner, reason, first, second)
 
-    def _finish(
-        self, seats: Sequence[EngineSeat], sides: dict[int, int], opening: Opening, moves: list[str]
-    ) -> tuple[str, str]:
+    def _finish(self, scheduled: ScheduledGame, seats: Sequence[EngineSeat], moves: list[str]) -> tuple[str, str]:
         """The winner and the reason; appends to `moves` as the game proceeds."""
+        opening = scheduled.opening
+        beginner = scheduled.game % 2
+        sides = {int(side): beginner if side == opening.to_move else 1 - beginner for side in PLAYERS}
         text, to_move, outcome = opening.text, opening.to_move, ONGOING
         while outcome == ONGOING:
             turn = sides[to_move]
@@ -215,10 +124,13 @@ class MatchRunner:
                     raise
                 return SIDES[1 - turn], f"{SIDES[turn]} {forfeit}"
             moves.append(move)
+            self._watcher(scheduled, moves, state)
             text, to_move, outcome = state.text, state.to_move, state.outcome
+            if outcome == ONGOING and (verdict := self._adjudication.verdict(seats, len(opening.moves) + len(moves))):
+                return verdict
         return (SIDES[sides[WINNERS[outcome]]] if outcome in WINNERS else DRAW), BY_RULES
 
-    def _judge(self, text: str, move: str) -> position_pb2.State:
+    def _judge(self, text: str, move: str) -> State:
         """The position after a move; raises Forfeit if the move is illegal."""
         try:
             return self._referee.apply(text, move)

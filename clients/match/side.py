@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 LIMITS = ("time", "nodes", "depth", "clock")  # keys that limit a search
-OWN_KEYS = (*LIMITS, "at", "name")  # every other key is an option of the engine
+OWN_KEYS = (*LIMITS, "at", "serve", "name")  # every other key is an option of the engine
 
 
 class BadMatch(ValueError):
@@ -39,35 +39,42 @@ class MatchSide:
     limits: SideLimits
     options: Mapping[str, str] = field(default_factory=dict)
     at: str = ""  # address of the daemon; empty for a private daemon
+    serve: str = ""  # arguments of `plyd serve` for a private daemon that no other side uses
 
     def __str__(self) -> str:
         """Limits, options and address for the report: "100 ms a move, seed=3"."""
         parts = [str(self.limits), *(f"{key}={value}" for key, value in self.options.items())]
+        parts += [f"serve {self.serve}"] if self.serve else []
         return ", ".join(parts) + (f", at {self.at}" if self.at else "")
 
     def as_json(self) -> dict[str, Any]:
         """All settings, without those that are not set."""
         limits = {key: value for key, value in asdict(self.limits).items() if value is not None}
-        return {"name": self.name, **({"at": self.at} if self.at else {}), **limits, "options": dict(self.options)}
+        daemon = {key: value for key, value in (("at", self.at), ("serve", self.serve)) if value}
+        return {"name": self.name, **daemon, **limits, "options": dict(self.options)}
 
 
 def parse_side(text: str, name: str, common: SideLimits) -> MatchSide:
     """The side that a text describes; it has the common limits unless it sets a limit itself."""
     pairs = parse_pairs(text)
-    own = {key: pairs[key] for key in LIMITS if key in pairs}
     options = {key: value for key, value in pairs.items() if key not in OWN_KEYS}
-    limits = parse_limits(own) if own else common
-    return MatchSide(pairs.get("name", name), limits, options, pairs.get("at", ""))
+    return make_side(pairs, options, name, common)
+
+
+def make_side(pairs: Mapping[str, str], options: Mapping[str, str], name: str, common: SideLimits) -> MatchSide:
+    """The side with these values of OWN_KEYS and these engine options."""
+    own = {key: pairs[key] for key in LIMITS if key in pairs}
+    at, serve = pairs.get("at", ""), pairs.get("serve", "")
+    if at and serve:
+        raise BadMatch(f"at={at} and serve={serve!r} exclude each other: serve= starts a private daemon")
+    split_words(serve)
+    return MatchSide(pairs.get("name", name), parse_limits(own) if own else common, options, at, serve)
 
 
 def parse_pairs(text: str) -> dict[str, str]:
     """Values by key, from a text of KEY=VALUE pairs; a value that contains spaces is quoted."""
     pairs: dict[str, str] = {}
-    try:
-        split = shlex.split(text)
-    except ValueError as error:
-        raise BadMatch(f"cannot read {text!r}: {error}") from None
-    for word in split:
+    for word in split_words(text):
         key, _, value = word.partition("=")
         if not key or not value:
             own = ", ".join(f"{key}=" for key in OWN_KEYS)
@@ -76,6 +83,14 @@ def parse_pairs(text: str) -> dict[str, str]:
             raise BadMatch(f"{key} is set twice, to {pairs[key]!r} and {value!r}")
         pairs[key] = value
     return pairs
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text, which may be quoted as in a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise BadMatch(f"cannot read {text!r}: {error}") from None
 
 
 def parse_limits(pairs: Mapping[str, str]) -> SideLimits:

@@ -66,12 +66,12 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
             "for this machine",
             err=True,
         )
-    listener = _listen(wanted.host, wanted.port, str(wanted))
+    listener = open_listener(wanted.host, wanted.port, str(wanted))
     bound = Endpoint(wanted.host, listener.getsockname()[1])
     run(listener, f"http://{bound}", targets, (wanted.host, *names), with_stdin=with_stdin)
 
 
-def _listen(host: str, port: int, shown: str) -> socket.socket:
+def open_listener(host: str, port: int, shown: str) -> socket.socket:
     """A listening socket."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -130,6 +130,22 @@ def openings() -> Check:
 SLIDES = ("up", "right", "down", "left", "1@", "2@", "b ", "a ")
 GOMOKU = (b"15x15|h8 i9", b"...../..x../..o../.#.../..... x|a1 b2", b"20x20", b"xxxxx/oooo./...../...../..... o")
 RECORD = struct.pack("<QQ4hQQ", 1, 4, 16, 33, 0, 18, 1, 2)
+TOURNAMENT = b"""game="gomoku"
+schedule="gauntlet"
+games=4
+start=["15x15"]
+adjudication={resign_score=0.1,proven=true}
+[[player]]
+nodes=5
+[[player]]
+name="b"
+clock="9+1"
+options={seed=3}
+"""
+REFEREED = (
+    b'{"game":0,"play":"a","evil":"b","winner":"evil","verdict":"rules","points":9,"largest":4,"actions":[16,17,0],'
+    b'"seconds":{"play":0.1,"evil":0},"start_ms":1,"end_ms":2}'
+)
 PLAYED = (
     b'{"game":1,"start":"7x6","opening":["4"],"moves":["4"],"winner":"first","reason":"rules",'
     b'"first":{"ms":[1.5],"nodes":[2],"scores":[null]},"second":{"ms":[],"nodes":[],"scores":[]},'
@@ -289,6 +305,16 @@ TARGETS = {
     ),
     "saved match": Target(
         check_of("words", "check_saved_match"), (PLAYED, b"[" * 500), 600, ('"game":', "1e99", "NaN"), share=10
+    ),
+    "tournament": Target(
+        check_of("words", "check_tournament"),
+        (TOURNAMENT, b'game="x"\nplayer=[{},{name="b"}]\nrounds=3', b"a=" + b"[" * 300),
+        400,
+        ("[[player]]", "schedule=", '"swiss"', "options.", "clock=", "inf", "nan"),
+        share=10,
+    ),
+    "refereed match": Target(
+        check_of("words", "check_refereed_match"), (REFEREED, b"[" * 500), 400, ('"game":', "1e99", "NaN"), share=10
     ),
     "openings": Target(openings, (b"7x6 | 4 4 3\n\n7x6 #4,1", b"| 1"), 120, share=4),
     "weights raw": Target(file_of("raw"), (b"PLYDNET1\x02\0\0\0{}" + b"\0" * 32,), share=10),

@@ -271,6 +271,41 @@ def check_saved_match(data: bytes) -> None:
         assert tally.games() == [played]
 
 
+def check_tournament(data: bytes) -> None:
+    """The file of a tournament is read or refused."""
+    import tomllib
+    from pathlib import Path
+
+    from plyd.clients.match.side import BadMatch
+    from plyd.clients.tournament.plan import Plan
+    from plyd.clients.tournament.settings import parse_settings
+
+    try:
+        fields = tomllib.loads(text_of(data))
+    except (ValueError, RecursionError):
+        return
+    try:
+        settings = parse_settings(fields, Path())
+    except BadMatch:
+        return
+    json.dumps(settings.identity())
+    assert Plan(settings).games >= settings.games
+
+
+def check_refereed_match(data: bytes) -> None:
+    """A line of a contest's file is a match that can be summed up, or none."""
+    from plyd.clients.hosts.referee2584 import summary
+    from plyd.clients.hosts.referee_cli import parse_match
+
+    for line in text_of(data).split("\n")[:20]:
+        try:
+            match = parse_match(line)
+        except ValueError:
+            continue
+        assert parse_match(json.dumps(match.as_json())) == match
+        json.dumps(summary([match], 10_000))
+
+
 def check_openings(folder, data: bytes) -> None:
     """A file of openings is read or refused."""
     from plyd.clients.library.errors import InvalidRequest

@@ -42,7 +42,7 @@ def fake():
         for server in servers:
             server.stop(None).wait(SOON)
 
-    fake.stop = stop
+    fake.stop, fake.servers = stop, servers
     yield fake
     stop()
 

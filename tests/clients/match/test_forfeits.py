@@ -7,7 +7,7 @@ import time
 import grpc
 import pytest
 
-from plyd.clients.match import runner
+from plyd.clients.match import seat
 from plyd.v1 import engine_pb2, search_pb2
 from tests.clients.match.fakes import plays
 from tests.clients.match.matches import QUICK, invoke, saved
@@ -46,7 +46,7 @@ def sleeps(number, context):
 def test_forfeits(fake, connect4, tmp_path, monkeypatch, answer, reason):
     path = tmp_path / "games.jsonl"
     if answer is sleeps:
-        monkeypatch.setattr(runner, "UNTIMED_MOVE_SECONDS", 0.5)
+        monkeypatch.setattr(seat, "UNTIMED_MOVE_SECONDS", 0.5)
     sides = ["--first", f"at={fake(answer)}", "--second", f"at={connect4}"]
     done = invoke("match", "connect4", *sides, *QUICK, "--games", 2, "--save", path, "--json")
     assert done.exit_code == 0, done.stderr

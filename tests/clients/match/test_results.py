@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from plyd.clients.match.results import MatchFile, MatchTally, PlayedGame, SearchStats, parse_game
+from plyd.clients.match.results import GameFile, MatchTally, PlayedGame, SearchStats, parse_game
 from plyd.clients.match.side import BadMatch
 
 GAME = PlayedGame(
@@ -42,14 +42,14 @@ def test_a_field_of_another_kind_makes_a_line_no_game(changed):
 def test_a_line_that_is_no_game_is_told_with_its_number(tmp_path, line):
     path = tmp_path / "games.jsonl"
     path.write_text(f"{json.dumps({'games': 2})}\n{line}\n")
-    with MatchFile(path, {"games": 2}, resume=True) as file, pytest.raises(BadMatch, match=r"line 2: .* is not a game"):
+    with GameFile(path, {"games": 2}, parse_game) as file, pytest.raises(BadMatch, match=r"line 2: .* is not a game"):
         file.begin()
 
 
 def test_a_first_line_nested_without_end_is_told_to_be_of_no_match(tmp_path):
     path = tmp_path / "games.jsonl"
     path.write_text("[" * 100_000 + "\n")
-    with MatchFile(path, {"games": 2}, resume=True) as file, pytest.raises(BadMatch, match="not a match file"):
+    with GameFile(path, {"games": 2}, parse_game) as file, pytest.raises(BadMatch, match="not a match file"):
         file.begin()
 
 
