@@ -216,11 +216,12 @@ def test_connect_four_shows_what_each_column_is_worth(visit):
 BOARD = """async () => {
     const { StoneBoard } = await import("/static/stones.js");
     const card = {
-        title: "Draughts", columns: [3, 3], board: { kind: "plain", columns: ["a", "b", "c"], rows: ["1"], rowsFromBottom: false },
-        sides: [{ side: "one", name: "White", stone: "w", colour: "" }, { side: "two", name: "Black", stone: "b", colour: "" }],
+        title: "Draughts", columns: [3, 3], board: { kind: "plain", columns: ["a", "b", "c"], rows: ["1"] },
+        sides: [{ side: "one", name: "White", stone: "w" }, { side: "two", name: "Black", stone: "b" }],
     };
     window.played = [];
-    window.board = new StoneBoard(document.getElementById("board"), { move: (move, among) => played.push([move, among.length]) }, card, 8);
+    const actions = { move: (move, among) => played.push([move, among.length]) };
+    window.board = new StoneBoard(document.getElementById("board"), actions, card, 8);
     const legal = (move, cells) => ({ move, cells, kind: cells.length > 1 ? "from-to" : "cell" });
     window.board.show({
         rows: 1, columns: 3, cells: ["w", "K", ""], last: [1], won: [], outcome: "ongoing", toMove: "one",
