@@ -18,11 +18,11 @@ import click
 
 from plyd.clients.cli import PROGRAM
 from plyd.v1 import position_pb2, search_pb2
+from plyd.v1.engine_pb2 import EngineInfo
 
 TIMED_OPTIONS = {"2584-2x3": {"method": "expectimax"}}  # options of a search that uses its whole time limit
 SOLVER_GAME = "2584-2x3"
 CALLERS = 16
-LARGEST_BOARDS = {"connect4": "16x16", "gomoku": "20x20"}  # whole games are played there
 MOVE_SECONDS, MOST_MOVES = 0.2, 150
 MUCH = [2048]  # megabytes
 
@@ -149,14 +149,22 @@ def whole_game_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
     from plyd.clients.library.client import EngineClient
 
     with EngineClient(target, game, history=False) as client:
-        least = [option.minimum for option in client.describe().engines[0].options if option.name == "memory"]
+        [card] = client.describe().engines
+        least = [option.minimum for option in card.options if option.name == "memory"]
         for name, megabytes, ponders in (("little memory", least, False), ("much memory, pondering", MUCH, True)):
             options = TIMED_OPTIONS.get(game, {}) | ({"memory": f"{megabytes[0]:.0f}"} if least else {})
-            late = list(lateness_of_game(client, LARGEST_BOARDS.get(game, ""), options, ponders=ponders))
+            late = list(lateness_of_game(client, largest_start(card), options, ponders=ponders))
             for percent, goal in ((50, None), (99, 5.0), (100, 20.0)):
                 what = "max" if percent == 100 else f"p{percent}"
                 text = f"whole game, {MOVE_SECONDS:g} s a move, {name}, late by, {what}"
                 yield figure(game, text, percentile(late, percent), "ms", at_most=goal)
+
+
+def largest_start(card: EngineInfo) -> str:
+    """The start on the largest board of a game, "" if it has one size only."""
+    limits = card.board_limits
+    template = card.start_form.template.replace("{columns}", str(limits.max_columns))
+    return template.replace("{rows}", str(limits.max_rows))
 
 
 def lateness_of_game(client: Any, start: str, options: dict[str, str], *, ponders: bool) -> Iterator[float]:

@@ -105,7 +105,11 @@ export class Game {
   randomMove(isWanted = () => true) {
     const moves = this.state.legal.filter(isWanted);
     let left = Math.random() * moves.reduce((sum, each) => sum + (each.probability ?? 0), 0);
-    return (moves.find((each) => (left -= each.probability ?? 0) <= 0) ?? moves[0])?.move;
+    for (const each of moves) {
+      left -= each.probability ?? 0;
+      if (left <= 0) return each.move;
+    }
+    return moves[0]?.move;
   }
 
   // Loads the nearest ply before or after here at which one of these sides decides, or the end; resolves to that ply.

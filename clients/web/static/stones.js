@@ -99,7 +99,7 @@ export class StoneBoard {
       button.classList.toggle("turned", isStep && Boolean(value && before[cell]) && before[cell] !== value);
       button.classList.toggle("last", last.has(cell));
       button.classList.toggle("won", won.has(cell));
-      const isBarred = this.look.emptyIsOpen && !value && Boolean(state.toMove) && this.target(cell) === undefined;
+      const isBarred = Boolean(this.look.emptyIsOpen) && !value && Boolean(state.toMove) && this.target(cell) === undefined;
       button.classList.toggle("barred", isBarred);
       const what = value === BLOCKED || isBarred ? "forbidden" : value ? this.stoneName(value) : "empty";
       button.setAttribute("aria-label", `${this.name(cell)}, ${what}${last.has(cell) ? ", last move" : ""}${won.has(cell) ? ", winning line" : ""}`);
@@ -111,7 +111,8 @@ export class StoneBoard {
   // Marks the cells that a click may go to next, and those that were clicked.
   mark() {
     this.cells.forEach((button, cell) => {
-      const isOpen = this.isYours && this.target(cell) !== undefined;
+      const beginsAnew = this.picked.length > 0 && (this.picked.includes(cell) || this.movesFrom([cell]).length > 0);
+      const isOpen = this.isYours && (this.target(cell) !== undefined || beginsAnew);
       button.classList.toggle("open", isOpen);
       button.classList.toggle("picked", this.picked.includes(cell));
       button.setAttribute("aria-disabled", String(!isOpen));
@@ -161,7 +162,7 @@ export class StoneBoard {
 
   hover(cell, isOver) {
     const target = this.target(cell);
-    for (const [each, button] of this.cells.entries()) button.classList.toggle("ghost", isOver && each === target && button.classList.contains("open"));
+    for (const [each, button] of this.cells.entries()) button.classList.toggle("ghost", isOver && each === target && !this.shown[each] && button.classList.contains("open"));
   }
 
   // Draws a report's candidate moves on the board: value, visits, the best one marked; null removes them.

@@ -47,9 +47,9 @@ def search(engine):
     return search
 
 
-@pytest.mark.parametrize(("size", "empties", "depth"), [(6, 20, 3), (6, 6, 6), (8, 30, 3), (10, 60, 2)])
+@pytest.mark.parametrize(("size", "empties", "depth"), [(6, 20, 3), (6, 5, 5), (8, 30, 2), (10, 60, 1)])
 def test_alpha_beta_finds_what_minimax_finds(search, size, empties, depth):
-    for position in positions(size, empties, 4):
+    for position in positions(size, empties, 3):
         best = search(position, max_depth=depth)
         values = {
             move.text: -minimax(RULES.play(position, move.text).position, depth - (move.cell is not None))
@@ -67,10 +67,10 @@ def test_every_line_that_is_asked_for_has_its_own_value_the_best_first(search):
 
 
 def test_a_solved_endgame_is_proven_and_ends_the_search(search):
-    for position in positions(8, 8, 4):
+    for position in positions(6, 6, 3):
         last = search(position)
         assert last.stop_reason is StopReason.FINISHED
-        value = minimax(position, 8)
+        value = minimax(position, 6)
         expected = Result.WIN if value > 0 else Result.LOSS if value < 0 else Result.DRAW
         assert (last.score.value, last.score.exact) == (Proven(expected), True)
 

@@ -211,3 +211,40 @@ def test_connect_four_shows_what_each_column_is_worth(visit):
     page.get_by_label("Adviser").check()
     eventually(page, "document.querySelectorAll('.mark.hint b').length === 9")
     assert all(re.fullmatch(r"[\d.]+|[WL=]\d*", text) for text in page.locator(".mark.hint b").all_inner_texts())
+
+
+BOARD = """async () => {
+    const { StoneBoard } = await import("/static/stones.js");
+    const card = {
+        title: "Draughts", columns: [3, 3], board: { kind: "plain", columns: ["a", "b", "c"], rows: ["1"] },
+        sides: [{ side: "one", name: "White", stone: "w" }, { side: "two", name: "Black", stone: "b" }],
+    };
+    window.played = [];
+    const actions = { move: (move, among) => played.push([move, among.length]) };
+    window.board = new StoneBoard(document.getElementById("board"), actions, card, 8);
+    const legal = (move, cells) => ({ move, cells, kind: cells.length > 1 ? "from-to" : "cell" });
+    window.board.show({
+        rows: 1, columns: 3, cells: ["w", "K", ""], last: [1], won: [], outcome: "ongoing", toMove: "one",
+        legal: [legal("a-b", [0, 1]), legal("a-c", [0, 2]), legal("b-c=Q", [1, 2]), legal("b-c=R", [1, 2])],
+    }, undefined, "you");
+}"""
+
+
+def test_a_move_from_one_cell_to_another_takes_two_clicks_on_a_plain_grid_of_labels(visit):
+    page = visit("connect4")
+    page.evaluate(BOARD)
+    a, b, c = (page.get_by_role("gridcell", name=re.compile(f"^{name}1,")) for name in "abc")
+    assert [each.get_attribute("aria-label") for each in (a, b, c)] == ["a1, white", "b1, K, last move", "c1, empty"]
+    assert b.inner_text() == "K"
+    assert [each.get_attribute("aria-disabled") for each in (a, b, c)] == ["false", "false", "true"]
+    a.click()
+    assert (page.evaluate("played"), page.locator(".picked").count()) == ([], 1)
+    assert c.get_attribute("aria-disabled") == "false"
+    a.click()  # the same cell again gives it up
+    assert page.locator(".picked").count() == 0
+    a.click()
+    c.click()
+    b.click()
+    c.click()  # two moves go there
+    assert page.evaluate("played") == [["a-c", 1], ["b-c=Q", 2]]
+    assert page.locator(".picked").count() == 0
