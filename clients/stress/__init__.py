@@ -2,6 +2,7 @@
 
 cli         the group; interrupt lets SIGTERM stop a run like Ctrl-C
 rate        calls per second, compared with an echo server (echo, callers)
+game        whole games move by move, compared with an echo server
 soak        mixed load at capacity for a long time
 overload    more searches than slots
 kill        a daemon killed under load
