@@ -19,7 +19,9 @@ import click
 from plyd.clients.cli import PROGRAM
 from plyd.v1 import position_pb2, search_pb2
 
-TIMED_OPTIONS = {"2584-2x3": {"method": "expectimax"}}  # options of a search that uses its whole time limit
+TIMED_OPTIONS: dict[str, dict[str, Any]] = {
+    "2584-2x3": {"method": "expectimax"}
+}  # options of a search that uses its whole time limit
 SOLVER_GAME = "2584-2x3"
 CALLERS = 16
 LARGEST_BOARDS = {"connect4": "16x16", "gomoku": "20x20"}  # whole games are played there
@@ -151,7 +153,7 @@ def whole_game_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
     with EngineClient(target, game) as client:
         least = [option.minimum for option in client.describe().engines[0].options if option.name == "memory"]
         for name, megabytes, ponders in (("little memory", least, False), ("much memory, pondering", MUCH, True)):
-            options = TIMED_OPTIONS.get(game, {}) | ({"memory": f"{megabytes[0]:.0f}"} if least else {})
+            options = TIMED_OPTIONS.get(game, {}) | ({"memory": int(megabytes[0])} if least else {})
             late = list(lateness_of_game(client, LARGEST_BOARDS.get(game, ""), options, ponders=ponders))
             for percent, goal in ((50, None), (99, 5.0), (100, 20.0)):
                 what = "max" if percent == 100 else f"p{percent}"
@@ -159,10 +161,10 @@ def whole_game_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
                 yield figure(game, text, percentile(late, percent), "ms", at_most=goal)
 
 
-def lateness_of_game(client: Any, start: str, options: dict[str, str], *, ponders: bool) -> Iterator[float]:
+def lateness_of_game(client: Any, start: str, options: dict[str, Any], *, ponders: bool) -> Iterator[float]:
     """Milliseconds by which each move of a game comes late; moves by chance and proven results are not counted."""
     chance = random.Random(1)
-    with client.play(client.new_game(start, seed=1).position, **options) as game:
+    with client.play(client.new_game(start, seed=1).position, options=options) as game:
         for _ in range(MOST_MOVES):
             while game.state.to_move == position_pb2.SIDE_ENVIRONMENT:
                 drops = game.state.legal_moves

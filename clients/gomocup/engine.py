@@ -145,7 +145,7 @@ class GomocupEngine:
             self._close_stream()
             start, moves = query.position
             position = Position(game=GAME, variant=query.variant, start=start, moves=moves)
-            self._game = game = await client.play(position, **query.options)
+            self._game = game = await client.play(position, options=query.options)
         self._asked = query
         return game
 

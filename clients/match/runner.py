@@ -83,7 +83,7 @@ class EngineSeat:
     def _open(self, moves: Sequence[str]) -> Game:
         """A new stream with all moves so far. The client waits for a daemon that restarts, up to its retry time."""
         try:
-            game = self._client.play(self._opening.start, [*self._opening.moves, *moves], **self._side.options)
+            game = self._client.play(self._opening.start, [*self._opening.moves, *moves], options=self._side.options)
         except (Unavailable, Overloaded) as error:
             raise BadMatch(f"{self._side.name}: {error}") from None
         self._game, self._sent = game, len(moves)

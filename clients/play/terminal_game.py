@@ -146,7 +146,7 @@ class TerminalGame:
         return f"you, {STONES[self._person]}: " if self._game.state.to_move else "undo, new or quit: "
 
     def _open(self) -> Game:
-        return self._client.play(self._settings.start, **self._settings.options)
+        return self._client.play(self._settings.start, options=self._settings.options)
 
     def _play(self, move: str) -> None:
         before = self._game.state
@@ -163,7 +163,7 @@ class TerminalGame:
             return call(self._game)
         except Unavailable as error:
             complain(f"{error}; asking again")
-            self._game = self._client.play(self._game.state.position, **self._settings.options)
+            self._game = self._client.play(self._game.state.position, options=self._settings.options)
             return call(self._game)
 
 

@@ -17,6 +17,9 @@ PLAY_OUTS = 5
 POSITIONS = 8  # of a game, that are searched
 LONGEST_PLAY_OUT = 2000
 NODES = 1000
+GAME_NODES = 30  # per move of a whole game
+STEP = 60  # nodes that a search may need for its first answer
+LONGEST_GAME = 100  # moves; tile games may last for thousands
 PLAYED = {}  # games by rulebook and seed
 
 
@@ -41,9 +44,9 @@ def some(positions):
     return positions[:: len(positions) // POSITIONS + 1]
 
 
-def searchers(engine):
-    """A searcher for each variant and each choice of each option, named."""
-    defaults = {option.name: option.default for option in engine.card.options}
+def searchers(engine, **options):
+    """A searcher for each variant and each choice of each option."""
+    defaults = {option.name: options.get(option.name, option.default) for option in engine.card.options}
     settings = [defaults]
     settings += [defaults | {o.name: c} for o in engine.card.options for c in o.choices if c != o.default]
     return [(engine.searcher(variant, s), engine.variants[variant]) for variant in engine.variants for s in settings]
@@ -150,11 +153,11 @@ def test_a_search_gives_a_legal_move_to_a_player_and_to_chance_only_if_something
 
 
 def test_the_same_nodes_twice_find_the_same(engine):
-    for searcher, rules in searchers(engine):
+    for (one, rules), (other, _) in zip(searchers(engine), searchers(engine), strict=True):
         for position in some(play_out(rules, 3)[2:]):
             once, again = (
                 replace(list(searcher.search(position, Limits(max_nodes=NODES), Stop()))[-1], seconds=0.0)
-                for _ in range(2)
+                for searcher in (one, other)
             )
             assert once == again
             assert once.stop_reason in (StopReason.NODES, StopReason.FINISHED, StopReason.NO_SEARCH)
@@ -162,9 +165,9 @@ def test_the_same_nodes_twice_find_the_same(engine):
 
 def test_a_search_that_is_paused_now_and_then_finds_the_same(engine):
     limits = Limits(max_nodes=NODES // 10)
-    for searcher, rules in searchers(engine):
+    for (searcher, rules), (other, _) in zip(searchers(engine), searchers(engine), strict=True):
         position = next(p for p in play_out(rules, 4) if rules.to_move(p) is Side.PLAYER_ONE)
-        expected = list(searcher.search(position, limits, Stop()))[-1]
+        expected = list(other.search(position, limits, Stop()))[-1]
         stop, reports = Stop(), []
         stop.pause()  # it pauses as soon as it looks, in its kernel or between two of its steps
         thread = threading.Thread(
@@ -209,6 +212,23 @@ def test_a_search_with_time_to_spare_ends_when_told_to_stop(engine):
         assert not thread.is_alive()
         assert_only_the_last_is_final(reports)
         assert reports[-1].stop_reason in (StopReason.STOPPED, StopReason.FINISHED)
+
+
+def test_a_node_limit_counts_the_new_nodes_of_each_move_of_a_whole_game_with_little_memory(engine):
+    memory = next((int(option.minimum) for option in engine.card.options if option.name == "memory"), 0)
+    for searcher, rules in searchers(engine, memory=memory):
+        position = rules.parse("8x8") if engine.card.game == "gomoku" else rules.start()
+        rng, moves = random.Random(1), 0
+        while rules.outcome(position) is Outcome.ONGOING and moves < LONGEST_GAME:
+            if rules.to_move(position) is Side.ENVIRONMENT:
+                drops = rules.legal_moves(position)
+                move = rng.choices(drops, [drop.probability for drop in drops])[0].text
+            else:
+                reports, moves = list(searcher.search(position, Limits(max_nodes=GAME_NODES), Stop())), moves + 1
+                assert max(report.nodes for report in reports) <= GAME_NODES + STEP
+                assert len({report.kept_nodes for report in reports}) == 1
+                move = reports[-1].move
+            position = rules.play(position, move).position  # raises if it is illegal
 
 
 def test_a_finished_game_gives_one_final_report_without_move(engine):
