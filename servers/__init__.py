@@ -8,6 +8,8 @@ daemon_config     settings -> what a daemon is made of; everything that can be w
 daemon            listens, warms the engines up, serves, shuts down; `systemd` is notified of each step
 supervisor        `plyd up`: one process for each game, restarted when it dies
 
+Beside them: futures (what nobody waits for any more).
+
 What a request meets: access/ (may it come in?), rpc/ (messages), runtime (what all calls share), search/ (its turn and
 its search), telemetry/ (what is logged and counted).
 """
