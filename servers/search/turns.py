@@ -3,11 +3,14 @@
 import asyncio
 import time
 
-GAP_SECONDS = 0.005  # without a call, after which nothing can be waiting
-FIRST_CALLS, NEXT_CALLS = 32, 256  # without such a gap, after which it is found out whether more have come
+GAP_SECONDS = 0.015  # without a call, after which nothing can be waiting
+FIRST_CALLS = 32  # without such a gap, after which it is found out whether they are a crowd
+NEXT_CALLS, LAST_CALLS = 512, 4096  # until that is found out again, if they were none: twice as many each time
+CROWD = 256  # calls that wait; fewer begin together as soon as no more are coming
 PAUSE_SECONDS = 0.001  # in which gRPC hands over some twenty calls, if it has them
-FEWEST, MOST = 2, 32  # calls that begin between two pauses
-CALL_SECONDS = 0.0002  # to answer a short call
+FEW_ARRIVALS = 3  # in a pause: no crowd
+FEWEST, MOST = 2, 16  # calls that begin between two pauses
+CALL_SECONDS = 0.00015  # to answer a short call
 
 
 class TurnQueue:
@@ -66,16 +69,19 @@ class CallTurns:
     def __init__(self) -> None:
         self._queue = TurnQueue()
         self._arrivals = 0
-        self._row = 0  # calls without a gap
+        self._until_probe = FIRST_CALLS  # calls without a gap
+        self._next_calls = NEXT_CALLS
         self._last_arrival = 0.0
         self._beginning: asyncio.Task[None] | None = None
 
     def must_wait(self) -> bool:
         """Count a call that was accepted; whether it has to wait for its turn."""
         now = time.perf_counter()
-        self._row = self._row + 1 if now - self._last_arrival < GAP_SECONDS else 1
+        if now - self._last_arrival >= GAP_SECONDS:
+            self._until_probe, self._next_calls = FIRST_CALLS, NEXT_CALLS
         self._arrivals, self._last_arrival = self._arrivals + 1, now
-        return self._beginning is not None or self._row % NEXT_CALLS == FIRST_CALLS
+        self._until_probe -= 1
+        return self._beginning is not None or self._until_probe <= 0
 
     async def wait(self, party: object) -> None:
         """Wait for the party's turn."""
@@ -89,13 +95,25 @@ class CallTurns:
             raise
 
     async def _begin_calls(self) -> None:
-        """Begin calls until none waits: more and more between two pauses, unless still more arrive."""
+        """Begin the calls that wait, until none does: few at a time while more are coming, then more and more."""
         count = FEWEST
-        while self._queue:
+        while (is_coming := await self._are_more_coming(count)) or len(self._queue) > CROWD:
+            count = FEWEST if is_coming else min(2 * count, MOST)
+            self._grant(count)
             await asyncio.sleep(count * CALL_SECONDS)
+        self._grant(len(self._queue))
+        self._until_probe, self._next_calls = self._next_calls, min(2 * self._next_calls, LAST_CALLS)
+        self._beginning = None
+
+    async def _are_more_coming(self, begun: int) -> bool:
+        """Whether gRPC hands over more calls in either of two pauses than those which have begun made room for."""
+        for _ in range(2):
             before = self._arrivals
             await asyncio.sleep(PAUSE_SECONDS)
-            count = FEWEST if self._arrivals - before > count else min(2 * count, MOST)
-            for _ in range(count):
-                self._queue.grant()
-        self._beginning = None
+            if self._arrivals - before > max(begun, FEW_ARRIVALS):
+                return True
+        return False
+
+    def _grant(self, count: int) -> None:
+        for _ in range(count):
+            self._queue.grant()

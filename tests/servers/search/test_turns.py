@@ -8,7 +8,7 @@ from plyd.servers.search import turns
 from plyd.servers.search.turns import FIRST_CALLS, NEXT_CALLS, CallTurns, TurnQueue
 from tests.patience import SOON
 
-CROWD = 300  # calls
+CALLS = 600  # of a crowd
 
 
 def run(talk):
@@ -36,7 +36,7 @@ class Calls:
             self.begun.append(party)
 
     async def crowd(self, connections=1):
-        for number in range(CROWD):
+        for number in range(CALLS):
             self.arrive(number % connections)
             if number == FIRST_CALLS - 1:
                 await asyncio.sleep(0)  # the first one begins to wait, so that all later ones do
@@ -91,7 +91,7 @@ def test_a_call_behind_a_crowd_begins_within_one_round_of_turns(clock, connectio
         before = len(calls.begun)
         calls.arrive("honest")
         await asyncio.gather(*calls.tasks)
-        assert len(calls.begun) == CROWD + 1
+        assert len(calls.begun) == CALLS + 1
         return before, calls.begun.index("honest")
 
     before, place = run(talk)
