@@ -1,6 +1,6 @@
 """Searches, in the order a request meets them.
 
-turns         calls that come in crowds begin in turns, and so do others that wait for the same thing
+turns         parties that wait take turns: calls that come in crowds, and others
 game_record   the game that a request describes: start, moves, current position
 rules_pool    threads for questions about rules that would hold the event loop up
 known_reports proven reports of earlier searches, which need no second search

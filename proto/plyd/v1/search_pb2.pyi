@@ -358,8 +358,8 @@ class Report(_message.Message):
     depth: _builtins.int
     """Depth completed so far, in plies as in Limits.depth. 0 where depth means nothing."""
     elapsed_us: _builtins.int
-    """Time spent searching, in microseconds, the wait for a slot not included; time in which the search was paused for
-    another caller's counts.
+    """Time since the search began, in microseconds, the wait for a slot not included. Time in which the search was paused
+    for another caller's counts, as it does for the limits: nodes by this time is the speed that the caller got.
     """
     waited_us: _builtins.int
     """Time spent waiting for a search slot, in microseconds."""

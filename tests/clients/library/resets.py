@@ -60,7 +60,7 @@ def unpack(header):
 
 
 class CuttingRelay(Relay):
-    """A relay that cuts the stream of every so many messages from the daemon: with INTERNAL, in place of the message."""
+    """A relay that cuts streams of the daemon: of every so many messages, one becomes RST_STREAM with INTERNAL."""
 
     def __init__(self, target, messages):
         super().__init__(target)

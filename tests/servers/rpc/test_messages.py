@@ -142,3 +142,9 @@ def test_answers_keep_their_numbers_and_errors():
     assert messages.answers_message(answers) == engine_pb2.EvaluateResponse(
         values=[1.5, 2.5], moves=["left", ""], errors=[{"line": 3, "answer": 1, "message": "what is this?"}]
     )
+
+
+def test_a_report_tells_new_and_kept_nodes_apart():
+    report = Report(SCORE, nodes=30, kept_nodes=12)
+    message = messages.report_message(report, 0.0)
+    assert (message.nodes, message.kept_nodes) == (30, 12)
