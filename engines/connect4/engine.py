@@ -26,7 +26,7 @@ class Connect4(Engine):
         position_examples=("7x6", "12x10 #5,3", "......./......./......./......./...o.../..xx..."),
         move_notation="A column number; 1 is at the left.",
         move_examples=("1", "4"),
-        node_meaning="a simulation: one descent of the graph of positions, including those kept from earlier moves",
+        node_meaning="a simulation: one descent of the graph of positions",
         min_rows=SMALLEST,
         max_rows=LARGEST,
         min_columns=SMALLEST,

@@ -143,6 +143,7 @@ class GraphRun(SearchRun):
         in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.workspaces))
         wanted = max(min(self.max_nodes, in_time), FEWEST_NODES)
         self._graph, self._root = owner.graph_at(position, self._board, wanted, self.deadline_ns, stop)
+        self.kept_nodes = visits_of(self._graph, self._root)
         self._solver: Solver | None = None
         seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
         for i, space in enumerate(owner.workspaces):
@@ -158,9 +159,9 @@ class GraphRun(SearchRun):
 
     @property
     def nodes(self) -> int:
-        """Simulations through the root; kept below the limit until the solver, if any, has run."""
-        visits = self._visits
-        return visits if self._solver is None or self._solver.nodes else min(visits, self.max_nodes - 1)
+        """New simulations through the root; kept below the limit until the solver, if any, has run."""
+        made = self._simulations
+        return made if self._solver is None or self._solver.nodes else min(made, self.max_nodes - 1)
 
     def is_deep_enough(self, depth: int) -> bool:
         """Whether the principal variation has this length."""
@@ -169,7 +170,7 @@ class GraphRun(SearchRun):
     def step(self) -> None:
         """One round of simulations and solving: in turn on one core, in parallel on several."""
         threads, solver = self.threads_for(self._owner.threads, len(self._owner.workspaces)), self._solver
-        left = max(0, self.max_nodes - self._visits)
+        left = max(0, self.max_nodes - self._simulations)
         end, simulations = self.deadline_ns, min(ROUND_SIMULATIONS, left)
         if threads > 1:
             end, simulations = min(end, time.monotonic_ns() + SLICE_NS), -(-left // threads)
@@ -188,11 +189,11 @@ class GraphRun(SearchRun):
     def report(self, reason: StopReason | None) -> Report:
         """The result so far."""
         lines = self._lines(self.limits.max_lines, with_all=reason is not None and self.limits.max_lines > 1)
-        return self.report_of(lines, reason, nodes=self._visits, depth=len(lines[0].moves))
+        return self.report_of(lines, reason, nodes=self._simulations, depth=len(lines[0].moves))
 
     @property
-    def _visits(self) -> int:
-        return visits_of(self._graph, self._root)
+    def _simulations(self) -> int:
+        return visits_of(self._graph, self._root) - self.kept_nodes
 
     def _consult(self) -> None:
         """Start the solver when it is worthwhile, and pass it the graph's proven result."""

@@ -84,6 +84,7 @@ class MctsRun(SearchRun):
         super().__init__(limits, stop)
         self._owner, self._position = owner, position
         self._tree = owner.tree_at(position)
+        self.kept_nodes = int(self._tree.root["visits"])
         self._leaf_ns = LEAF_NS
         if not self._tree.is_sought:
             self._tree.is_sought = True
@@ -103,8 +104,8 @@ class MctsRun(SearchRun):
 
     @property
     def nodes(self) -> int:
-        """Simulations through the root, including those of earlier searches."""
-        return int(self._tree.root["visits"])
+        """New simulations through the root."""
+        return int(self._tree.root["visits"]) - self.kept_nodes
 
     @property
     def step_ns(self) -> int:
@@ -129,7 +130,7 @@ class MctsRun(SearchRun):
 
     def _simulate(self, thread: int, end: int) -> None:
         """Simulate until `end` or another reason to stop, with smaller batches near the end."""
-        tree, most = self._tree, self.max_nodes
+        tree, most = self._tree, self.kept_nodes + self.max_nodes
         is_first = thread == 0  # each round makes at least one simulation
         while not self.stop.poll() and tree.root["status"] == OPEN:
             began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["virtual_loss"])

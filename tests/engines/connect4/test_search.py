@@ -9,6 +9,7 @@ import pytest
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.engine import Connect4
+from plyd.engines.connect4.graph.memory import OLDEST
 from plyd.engines.connect4.graph.searcher import OPTIONS, params_for
 from plyd.engines.connect4.rules import RULES, STONES, landing, lines_of, mover
 from plyd.engines.connect4.solver.alpha_beta import table_for
@@ -264,9 +265,10 @@ def test_what_was_found_out_is_kept_from_move_to_move():
     for _ in range(4):
         visits = report.lines[0].visits
         position = RULES.play(position, report.move).position
-        report = answer(position, using, max_nodes=1)
-        assert report.nodes >= visits > 100
         report = answer(position, using, max_nodes=3000)
+        assert report.kept_nodes >= visits > 100
+        assert report.nodes == 3000
+        assert sum(line.visits for line in answer(position, using, max_nodes=1, max_lines=7).lines) > 3000
 
 
 def test_pondering_serves_the_next_search():
@@ -278,14 +280,16 @@ def test_pondering_serves_the_next_search():
     thread.join(SOON)
     assert reports[-1].stop_reason is StopReason.STOPPED
     after_it = RULES.play(position, reports[-1].move).position
-    assert answer(after_it, using, max_nodes=1).nodes >= reports[-1].lines[0].visits > 100
+    report = answer(after_it, using, max_nodes=1)
+    assert report.kept_nodes >= reports[-1].lines[0].visits > 100
+    assert report.nodes == 1
 
 
 def test_another_board_begins_anew():
     using = searcher()
     for start in ("7x6", "7x6 #4,1", "6x7", "7x6"):
         report = answer(RULES.parse(start), using, max_nodes=300)
-        assert report.nodes == 300
+        assert (report.nodes, report.kept_nodes) == (300, 0)
         assert report.move in legal(RULES.parse(start))
 
 
@@ -383,9 +387,11 @@ def test_a_whole_game_with_little_memory_stays_within_it():
     while RULES.outcome(position) is Outcome.ONGOING:
         report = answer(position, using, max_nodes=4000)
         assert report.move in legal(position)
+        assert report.nodes <= 4000
         assert megabytes_of(using) <= 8
         move = report.move if rng.random() < 0.5 else rng.choice(sorted(legal(position)))
         position = RULES.play(position, move).position
+    assert using._graph.state[OLDEST] > 1, "the graph was recycled"
 
 
 def test_little_memory_does_not_change_what_is_proven():
