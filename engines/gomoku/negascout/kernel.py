@@ -1,7 +1,7 @@
 """NegaScout (principal variation search) over the pattern board, with its stack in arrays.
 
 Each move costs one ply of depth, except the only reply to a four, which costs none. Against a threatened open four,
-only defences and own fours are searched. At the last ply, and wherever there are fours to play, a VCF search
+only defences and own fours are searched. At the root, after its moves and at the last ply, a VCF search
 (board/vcf.py) is made. What is searched less deep or not at all, techniques.py says.
 
 A proven result stays a proof: a move that is cut, reduced or left out can only hide a result. A loss is proven where
@@ -89,6 +89,7 @@ from plyd.engines.gomoku.negascout.workspace import (
 
 FINISHED, OUT_OF_NODES, OUT_OF_TIME = range(3)
 POLL = 255
+VCF_PLIES = 1  # from the root: a VCF is sought there, and at the last ply; deeper its time is better spent on depth
 REVERSE_DEPTH, RAZOR_DEPTH, FUTILITY_DEPTH = 6, 3, 5  # the techniques' largest depths
 FUTILITY_MOVES = 3  # moves that are searched in any case
 NULL_PLIES, NULL_SHARE = 3, 4  # a null move costs 3 plies and a quarter of the depth
@@ -203,29 +204,31 @@ def _enter(
                 return True, value
     static = guess(v, me)
     r.frame[f + STATIC] = static
+    is_forced = fives == 1 or count_of(v, you, WINS_NEXT) > 0
+    is_narrow = ply > 0 and not is_forced and beta - alpha == 1 and -WON < alpha < WON
     if fives == 0:
+        is_last = depth <= 0 or (is_narrow and _is_razored(params, depth, static, alpha))
         if depth <= 0 and static >= beta:
             return True, static
+        vcf_nodes = params.leaf_vcf_nodes if is_last else params.vcf_nodes if ply <= VCF_PLIES else 0
         fours = count_of(v, me, FOUR_AND_TWO) + count_of(v, me, FOUR_AND_THREE)
-        if depth > 0:
+        if not is_last:
             fours += count_of(v, me, A_FOUR)
-        if fours and finds_vcf(v, c, me, params.vcf_nodes if depth > 0 else params.leaf_vcf_nodes) == WIN:
+        if fours and vcf_nodes and finds_vcf(v, c, me, vcf_nodes) == WIN:
             r.frame[f + BEST_MOVE] = c.line[0]
             value = SURE - ply - c.state[PLIES]
             keep(table, mask, key, value + ply, np.int64(c.line[0]), WITHOUT_DEPTH, EXACT)
             return True, value
-        if depth <= 0:
+        if is_last:
             return True, static
-    is_forced = fives == 1 or count_of(v, you, WINS_NEXT) > 0
     is_null_due = False
-    if ply > 0 and not is_forced:
-        if beta - alpha == 1 and -WON < alpha < WON:
-            if _is_cut(params, depth, static, alpha, beta):
-                return True, static
-            is_null_due = params.null_move > 0 and depth >= params.null_move and static >= beta
-            is_null_due &= r.frame[f - FIELDS + NULL] != IN_NULL
-        if params.iir and depth >= params.iir and known_move < 0:
-            depth -= 1
+    if is_narrow:
+        if params.reverse_futility and depth <= REVERSE_DEPTH and static - params.reverse_futility * depth >= beta:
+            return True, static
+        is_null_due = params.null_move > 0 and depth >= params.null_move and static >= beta
+        is_null_due &= r.frame[f - FIELDS + NULL] != IN_NULL
+    if ply > 0 and not is_forced and params.iir and depth >= params.iir and known_move < 0:
+        depth -= 1
     r.frame[f + ALPHA], r.frame[f + BETA], r.frame[f + FLOOR] = alpha, beta, alpha
     r.frame[f + BEST], r.frame[f + BEST_MOVE] = -SURE, 0
     r.frame[f + DEPTH] = depth
@@ -237,13 +240,8 @@ def _enter(
 
 
 @njit(inline="always")
-def _is_cut(params: NegaScoutParams, depth: int, static: int, alpha: int, beta: int) -> bool:
-    """Whether the evaluation alone decides: far above beta (reverse futility), or far below alpha (razoring).
-
-    A VCF of the side to move has been ruled out before.
-    """
-    if params.reverse_futility and depth <= REVERSE_DEPTH and static - params.reverse_futility * depth >= beta:
-        return True
+def _is_razored(params: NegaScoutParams, depth: int, static: int, alpha: int) -> bool:
+    """Whether the evaluation is so far below alpha that only a VCF can help."""
     return params.razoring > 0 and depth <= RAZOR_DEPTH and static + params.razoring * depth <= alpha
 
 

@@ -3,7 +3,7 @@
     late-move pruning     only so many moves of a position are searched: more of them the deeper it is searched
     late-move reductions  a move is searched log(depth) * log(number of the move) / LMR_SCALE plies less deep
     reverse futility      an evaluation far above beta is a cutoff
-    razoring              an evaluation far below alpha ends the position: there is no VCF
+    razoring              an evaluation far below alpha ends the position, unless there is a VCF
     futility              an evaluation below alpha ends the position after its first moves
     null move             if passing is good enough for a cutoff, a move is too
     iir                   internal iterative reduction: a ply less where the table knows no move

@@ -77,7 +77,7 @@ class NegaScoutParams(NamedTuple):
     """Parameters of the search (techniques.py). 0 turns a technique off."""
 
     leaf_vcf_nodes: int  # of a VCF search at the last ply
-    vcf_nodes: int  # of a VCF search at earlier plies
+    vcf_nodes: int  # of a VCF search at the root and after its moves
     counts: NDArray[np.int32]  # (DEPTHS,): moves of a position that are searched, by depth
     reductions: NDArray[np.int32]  # (DEPTHS, COUNTS): plies less for a late move, by depth and number of the move
     reverse_futility: int  # margin per ply above beta
