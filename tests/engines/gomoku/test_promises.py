@@ -13,8 +13,8 @@ from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Clock, Limits, Proven, Result, StopReason, WinProbability
-from plyd.engines.gomoku.bench import MIDDLE_GAMES, middle_game
 from plyd.engines.gomoku import prover
+from plyd.engines.gomoku.bench import MIDDLE_GAMES, middle_game
 from plyd.engines.gomoku.negascout import kernel
 from plyd.engines.gomoku.negascout import searcher as search_module
 from plyd.engines.gomoku.rules import FREESTYLE, STANDARD, Position, point_of
