@@ -128,7 +128,7 @@ def open_position(rules, size, free, chance):
 @pytest.mark.parametrize(
     ("size", "free", "depths"),
     [
-        (5, (2, 3, 4), (1, 2, 3, 4, 5)),  # to the end; of five moves or more, some are looked at less deep from 3 on
+        (5, (2, 3, 4, 5), (1, 2, 3, 4, 5)),  # to the end
         (5, (8, 10, 12), (1, 2)),
         (6, (5, 8, 12), (1, 2)),
         (7, (12, 20, 26), (1, 2)),
