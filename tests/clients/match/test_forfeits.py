@@ -62,7 +62,7 @@ def test_forfeits(fake, connect4, tmp_path, monkeypatch, answer, reason):
 
 
 def test_streams_that_a_proxy_cuts_forfeit_no_game(connect4, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(seat, "RETRY_SECONDS", 0.01)
     path = tmp_path / "games.jsonl"
     with CuttingRelay(connect4, messages=7) as proxy:
         sides = ["--first", f"at={proxy.address}", "--second", f"at={connect4}"]
