@@ -27,6 +27,7 @@ COMMANDS = {
     "gomocup": "plyd.clients.gomocup.cli:gomocup",
     "arena": "plyd.clients.hosts.arena2584:arena",
     "train": "plyd.engines.train:train",
+    "book": "plyd.engines.book:book",
     "warm": "plyd.engines.warm:warm",
     "config": "plyd.servers.cli.config:config",
     "token": "plyd.servers.cli.config:token",
