@@ -68,7 +68,11 @@ def read_book(path: Path) -> Book:
         raise BadWeights(f"{path} has {len(data)} bytes of positions; expected {(KEY_BYTES + 1) * count}")
     planes = np.frombuffer(data, np.uint8, KEY_BYTES * count).reshape(KEY_BYTES, count)
     steps = np.ascontiguousarray(planes.T).view("<u8").reshape(-1).astype(np.uint64)
-    return Book(str(header.get("board")), np.cumsum(steps, dtype=np.uint64), np.frombuffer(data, np.int8, count, KEY_BYTES * count))
+    return Book(
+        str(header.get("board")),
+        np.cumsum(steps, dtype=np.uint64),
+        np.frombuffer(data, np.int8, count, KEY_BYTES * count),
+    )
 
 
 @cache

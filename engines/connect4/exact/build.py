@@ -98,7 +98,9 @@ class BookBuilder:
         """Loads a checkpoint, which may have positions of another ply too."""
         header, arrays, _ = read_file(path)
         if header.get("board") != self.board:
-            raise EngineError(f"{path} is of the board {header.get('board')!r}, not {self.board!r}; choose another --out")
+            raise EngineError(
+                f"{path} is of the board {header.get('board')!r}, not {self.board!r}; choose another --out"
+            )
         self._solved = dict(zip(arrays["keys"].tolist(), arrays["values"].tolist(), strict=True))
         self.nodes, self.seconds = header["nodes"], header["seconds"]
 
@@ -143,12 +145,29 @@ def _sorted(values: dict[int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int8
 
 
 @click.command(short_help="Make an opening book of Connect Four.")
-@click.option("--board", default="7x6", show_default=True, help="Empty board, at most 8x6; perhaps with a forbidden cell: '7x6 #4,1'.")
-@click.option("--plies", type=click.IntRange(0, 12), default=8, show_default=True, help="Solve every position after this many plies.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this many minutes.  [default: no limit]")
+@click.option(
+    "--board",
+    default="7x6",
+    show_default=True,
+    help="Empty board, at most 8x6; perhaps with a forbidden cell: '7x6 #4,1'.",
+)
+@click.option(
+    "--plies",
+    type=click.IntRange(0, 12),
+    default=8,
+    show_default=True,
+    help="Solve every position after this many plies.",
+)
+@click.option(
+    "--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this many minutes.  [default: no limit]"
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: runs/book-BOARD]")
-@click.option("--save-every", type=click.FloatRange(0), default=5, show_default=True, help="Minutes between checkpoints.")
-@click.option("--memory", type=click.IntRange(1, 65536), default=512, show_default=True, help="Megabytes of the solver's table.")
+@click.option(
+    "--save-every", type=click.FloatRange(0), default=5, show_default=True, help="Minutes between checkpoints."
+)
+@click.option(
+    "--memory", type=click.IntRange(1, 65536), default=512, show_default=True, help="Megabytes of the solver's table."
+)
 def connect4(board: str, plies: int, minutes: float | None, out: Path | None, save_every: float, memory: int) -> None:
     """Make an opening book: the exact value of every position up to a number of plies.
 

@@ -78,7 +78,6 @@ def stack_for() -> Stack:
     )
 
 
-
 @njit(cache=True, nogil=True, inline="always")
 def place_of(key: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The place of a position's first entry in a table of 2**bits, and its check."""
@@ -234,7 +233,9 @@ def search_slice(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def remember(entries: Any, place: int, check: int, value: int, is_lower: bool, column: int, stones: int, oldest: int) -> None:
+def remember(
+    entries: Any, place: int, check: int, value: int, is_lower: bool, column: int, stones: int, oldest: int
+) -> None:
     """Store a bound: in the first entry if that has more stones or is out of date, else in the second."""
     entry = entries[place]
     if entry >> CHECK_SHIFT != check:

@@ -7,6 +7,7 @@ from plyd.engines.connect4.exact.kernel import LEAST_BITS, spread
 from plyd.engines.core.memory import dense_zeros
 
 ENTRY_BYTES = 8
+LARGER_BYTES = ENTRY_BYTES << LEAST_BITS + 1  # the least that has room to grow
 GROWTH = ((1 << 16, 20), (1 << 19, 30))  # after this many nodes of one position, at most 2**so many entries
 
 

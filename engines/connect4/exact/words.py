@@ -148,8 +148,9 @@ def safe_moves(cells: np.uint64, your_wins: np.uint64, no_stone: np.uint64) -> n
 
 
 @njit(cache=True, nogil=True)
-def lasting_threat_wins(stones: np.uint64, wins: np.uint64, other: np.uint64, taken: np.uint64, upper: np.uint64,
-                        no_stone: np.uint64) -> bool:
+def lasting_threat_wins(
+    stones: np.uint64, wins: np.uint64, other: np.uint64, taken: np.uint64, upper: np.uint64, no_stone: np.uint64
+) -> bool:
     """Whether a winning cell decides the game for the side that does not move last (see `claims`).
 
     Nobody wants to play under such a cell of LOWER: its owner would be blocked, the opponent lets him win. Without that
@@ -182,8 +183,16 @@ def column_of(cell: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def claims(mine: np.uint64, yours: np.uint64, taken: np.uint64, my_wins: np.uint64, your_wins: np.uint64,
-           upper: np.uint64, no_stone: np.uint64, alpha: int) -> int:
+def claims(
+    mine: np.uint64,
+    yours: np.uint64,
+    taken: np.uint64,
+    my_wins: np.uint64,
+    your_wins: np.uint64,
+    upper: np.uint64,
+    no_stone: np.uint64,
+    alpha: int,
+) -> int:
     """1 if the value is certainly greater than alpha, -1 if it is not, 0 if these rules do not tell.
 
     The side that moves last if the board fills can answer each move in the same column, and then gets UPPER, every
