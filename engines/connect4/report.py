@@ -66,14 +66,12 @@ def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> 
 
 def with_proven(choices: list[Choice], known: Mapping[int, Proven]) -> list[Choice]:
     """The choices with what a solver proved of each column."""
-    found = []
-    for choice in choices:
-        if proven := known.get(choice.column):
-            plies = proven.plies
-            is_exact = plies is not None
-            choice = replace(choice, proven_result=STATUS[proven.result], most_plies=plies or 0, is_exact=is_exact)  # noqa: PLW2901
-        found.append(choice)
-    return found
+    return [_proven_choice(choice, known[choice.column]) if choice.column in known else choice for choice in choices]
+
+
+def _proven_choice(choice: Choice, proven: Proven) -> Choice:
+    is_exact = proven.plies is not None
+    return replace(choice, proven_result=STATUS[proven.result], most_plies=proven.plies or 0, is_exact=is_exact)
 
 
 def lines_of(

@@ -90,4 +90,4 @@ def shipped_book(board: str) -> Book | None:
 
 def shared_key(board: NDArray[np.uint64], width: int) -> np.uint64:
     """The key that a position shares with its mirror image, if there is no forbidden cell."""
-    return np.uint64(least_key(board[MINE], board[TAKEN], np.int64(width), bool(board[NO_STONE])))
+    return np.uint64(least_key(board[MINE], board[TAKEN], width, bool(board[NO_STONE])))

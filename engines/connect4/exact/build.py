@@ -59,6 +59,7 @@ class BookBuilder:
         """Solves positions, at most until there are `max_count`; yields after each, and a line for the log a minute."""
         table, began, line_due = Table(self._megabytes << 20), time.monotonic(), BLOCK_SECONDS
         so_far, search = self.seconds, Stop()
+        table.grow_fully()
         for words in self._todo:
             if int(words[KEY]) in self._solved:
                 continue
@@ -84,7 +85,7 @@ class BookBuilder:
         for level in reversed(self._levels[:-1]):
             some = level[is_open(level)]
             keys, values = _sorted(found)
-            derived = values_from(some, np.int64(self._width), self._lopsided, keys, values)
+            derived = values_from(some, self._width, self._lopsided, keys, values)
             found |= {int(k): int(v) for k, v in zip(some[:, KEY], derived, strict=True) if v != UNKNOWN}
         return Book(self.board, *_sorted(found))
 

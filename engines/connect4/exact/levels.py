@@ -30,10 +30,10 @@ UNKNOWN = 127
 def levels_of(board: NDArray[np.uint64], width: int, plies: int) -> list[NDArray[np.uint64]]:
     """The positions after 0, 1, ... plies from a board, without those where the game is over; mirrored ones once."""
     lopsided = bool(board[NO_STONE])
-    key = least_key(board[MINE], board[TAKEN], np.int64(width), lopsided)
+    key = least_key(board[MINE], board[TAKEN], width, lopsided)
     levels = [np.array([[board[MINE], board[YOURS], board[TAKEN], key]], np.uint64)]
     for _ in range(plies):
-        grown = successors(levels[-1], np.int64(width), lopsided)
+        grown = successors(levels[-1], width, lopsided)
         levels.append(grown[np.unique(grown[:, KEY], return_index=True)[1]])
     return levels
 
@@ -69,7 +69,7 @@ def values_from(level: Any, width: int, lopsided: bool, keys: Any, values: Any) 
     """The value of each open position from those one ply later, UNKNOWN if one of these is; keys are sorted."""
     found = np.full(len(level), UNKNOWN, np.int8)
     for i in range(len(level)):
-        mine, yours, taken = level[i, MINE], level[i, YOURS], level[i, TAKEN]
+        yours, taken = level[i, YOURS], level[i, TAKEN]
         cells = playable(taken)
         best = -UNKNOWN
         for column in range(width):

@@ -8,7 +8,11 @@ from plyd.engines.core.memory import dense_zeros
 
 ENTRY_BYTES = 8
 LARGER_BYTES = ENTRY_BYTES << LEAST_BITS + 1  # the least that has room to grow
-GROWTH = ((1 << 16, 20), (1 << 19, 30))  # after this many nodes of one position, at most 2**so many entries
+GROWTH = (
+    (1 << 16, 20),
+    (1 << 20, 22),
+    (1 << 22, 40),
+)  # after this many nodes of one position, at most 2**so many entries
 
 
 class Table:
@@ -26,8 +30,13 @@ class Table:
                 return max(0, after - nodes)
         return None
 
+    def grow_fully(self) -> None:
+        """Use all of the memory from now on, for many positions one after the other."""
+        while self.bits < self.most_bits:
+            self.grow()
+
     def grow(self) -> None:
         """Enlarge the part in use to the next size."""
         more = min(next(bits for _, bits in GROWTH if self.bits < bits), self.most_bits)
-        spread(self.entries, np.int64(self.bits), np.int64(more))
+        spread(self.entries, self.bits, more)
         self.bits = more

@@ -68,7 +68,7 @@ def playable(taken: np.uint64) -> np.uint64:
 
 @njit(cache=True, nogil=True, inline="always")
 def key_of(mine: np.uint64, taken: np.uint64) -> np.uint64:
-    """A number of 56 bits that no other position of the board has: the mover's stones, and each column's lowest room."""
+    """A number of 56 bits that no other position of a board has: the mover's stones, and each column's next cell."""
     return mine | ((taken + BOTTOM) & ~taken & WITH_GUARD)
 
 
@@ -149,13 +149,13 @@ def safe_moves(cells: np.uint64, your_wins: np.uint64, no_stone: np.uint64) -> n
 
 @njit(cache=True, nogil=True)
 def lasting_threat_wins(
-    stones: np.uint64, wins: np.uint64, other: np.uint64, taken: np.uint64, upper: np.uint64, no_stone: np.uint64
+    wins: np.uint64, other: np.uint64, taken: np.uint64, upper: np.uint64, no_stone: np.uint64
 ) -> bool:
     """Whether a winning cell decides the game for the side that does not move last (see `claims`).
 
-    Nobody wants to play under such a cell of LOWER: its owner would be blocked, the opponent lets him win. Without that
-    part of the column the number of cells left is odd, so its owner moves last elsewhere, and the opponent runs out of
-    other moves: unless the cells that he can get by then make four.
+    Nobody wants to play under such a cell outside of UPPER: its owner would be blocked, the opponent would let him win.
+    Without that part of the column the number of cells left is odd, so its owner moves last elsewhere, and the opponent
+    runs out of other moves: unless the cells that he can get by then make four.
     """
     empty, cells = CELLS & ~taken, playable(taken)
     targets = wins & empty & ~upper & ~cells
@@ -204,14 +204,14 @@ def claims(
     rest = (empty & ~upper) | (cells & upper)
     kept = empty & upper & ~cells
     if count_bits(empty) & 1 == 0:  # the opponent moves last
-        if lasting_threat_wins(mine, my_wins, yours, taken, upper, no_stone):
+        if lasting_threat_wins(my_wins, yours, taken, upper, no_stone):
             return 1 if alpha <= 0 else 0
         if alpha >= 0:
             return 0 if has_four(mine | rest) else -1
         if alpha == -1 and not has_four(mine | rest) and has_four(yours | kept):
             return -1
         return 1 if not has_four(yours | empty) else 0
-    if lasting_threat_wins(yours, your_wins, mine, taken, upper, no_stone):
+    if lasting_threat_wins(your_wins, mine, taken, upper, no_stone):
         return -1 if alpha >= -1 else 0
     if alpha < 0:
         return 0 if has_four(yours | rest) else 1

@@ -194,9 +194,8 @@ def test_the_shipped_book_agrees_with_the_solver_on_samples():
     book, seen = shipped_book("7x6"), 0
     assert isinstance(book, Book)
     for moves in ("", "4", "44", "443", "4443"):
-        best, replies = book.value_of(board_words(after("7x6", *moves))), []
-        for move in "1234567":
-            replies.append(book.value_of(board_words(after("7x6", *moves, move))))
+        best = book.value_of(board_words(after("7x6", *moves)))
+        replies = [book.value_of(board_words(after("7x6", *moves, move))) for move in "1234567"]
         if best is not None and None not in replies:
             assert best == max(-value for value in replies), moves
             seen += 1
