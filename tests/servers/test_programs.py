@@ -21,6 +21,7 @@ from plyd.servers.settings import BadSetting, gather
 from plyd.v1 import engine_pb2, search_pb2
 from tests.patience import SOON, until
 from tests.servers.daemons import search_request
+from tests.servers.fakes import FakeEngine
 
 BRAIN = (sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "engines" / "programs" / "brain.py"))
 SLOWLY = {"move_time_ms": SOON * 1000}
@@ -112,6 +113,16 @@ def test_a_program_hears_the_moves_that_led_to_a_position(open_daemon, tmp_path)
     position = {"variant": "hard", "moves": ["1@5", "3@10"]}
     report = daemon.caller.engine.Search(engine_pb2.SearchRequest(position=position, limits=SLOWLY)).report
     assert report.move == "down"
+
+
+@pytest.mark.parametrize("without_history", [False, True])
+def test_a_program_hears_the_game_whether_or_not_its_states_have_history(open_daemon, without_history):
+    sticks = str(Path(BRAIN[-1]).with_name("ugi_sticks.py"))
+    program = Program((*BRAIN[:-1], sticks, "crash"), "tester", start_seconds=SOON)
+    daemon = open_daemon(ProgramEngine(FakeEngine(), program, "ugi"))
+    new, moves = {"new_game": {"without_history": without_history}}, {"moves": {"moves": ["1", "2"]}}
+    *_, failed = play(daemon, new, moves, {"go": {"limits": {"nodes": 9}}})
+    assert failed.error.message.endswith('"uginewgame | position startpos moves 1 2 | go nodes 9"')
 
 
 # --- Settings ---------------------------------------------------------------------------------------------------------
