@@ -89,6 +89,9 @@ class GomocupBridge:
         except CommandRejected as error:
             self._say(f"ERROR {one_line(str(error))}")
 
+    async def finish(self) -> None:
+        """Wait for nothing: a manager that has gone wants no move."""
+
     async def close(self) -> None:
         """Cancel the running search without an answer, and disconnect."""
         await self._cancel_search()

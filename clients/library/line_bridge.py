@@ -19,6 +19,9 @@ class LineBridge(Protocol):
     async def handle_line(self, line: str, arrived: float) -> None:
         """Carry out a line that arrived at a time by the loop's clock. Returns while a search still runs."""
 
+    async def finish(self) -> None:
+        """Wait for what is still to be answered: the input is at its end."""
+
     async def close(self) -> None:
         """Cancel the running search without an answer, and disconnect."""
 
@@ -26,6 +29,7 @@ class LineBridge(Protocol):
 def run_bridge(make: Callable[[Callable[[str], None]], LineBridge], last: str, error: str) -> None:
     """Serve until the command `last`, end of file or Ctrl-C, and end the process.
 
+    The command ends it at once. At the end of a file or a pipe, all lines before are answered first.
     `make` gets a function that sends a line. A bug is reported as a line that begins with `error`.
     """
     for stream in (sys.stdin, sys.stdout):
@@ -49,10 +53,10 @@ async def _serve(make: Callable[[Callable[[str], None]], LineBridge], last: str,
             over.set()
 
     def receive(line: bytes | None) -> None:
-        text = line.decode("utf-8", "replace").strip() if line is not None else last
-        is_over = text.upper() == last.upper()
-        loop.call_soon_threadsafe(lines.put_nowait, None if is_over else (text, time.monotonic()))
-        if is_over:
+        text = line.decode("utf-8", "replace").strip() if line is not None else None
+        is_last = text is not None and text.upper() == last.upper()
+        loop.call_soon_threadsafe(lines.put_nowait, None if text is None or is_last else (text, time.monotonic()))
+        if is_last:
             loop.call_soon_threadsafe(over.set)
 
     async def handle_lines() -> None:
@@ -61,6 +65,7 @@ async def _serve(make: Callable[[Callable[[str], None]], LineBridge], last: str,
                 await bridge.handle_line(*received)
             except Exception as fault:  # a bug here must not end the game
                 say(f"{error} {type(fault).__name__}: {str(fault)!a}")
+        await bridge.finish()
 
     bridge = make(say)
     threading.Thread(target=read_lines, args=(receive,), daemon=True).start()

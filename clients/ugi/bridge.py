@@ -44,6 +44,7 @@ class UgiBridge:
         self._position = PositionCommand()
         self._thinking: asyncio.Task[None] | None = None
         self._is_stopped = False  # the search that runs, or is about to
+        self._is_endless = False  # it has no limit
         self._commands: dict[str, Callable[[str], Coroutine[None, None, None]]] = {
             "ugi": self._introduce,
             "isready": self._is_ready,
@@ -66,6 +67,13 @@ class UgiBridge:
                 raise BadLine(f"unknown command {name!a}; commands are {', '.join(self._commands)}, quit")
         except (BadLine, PlydError) as error:
             self._say(f"info string error: {one_line(error)}")
+
+    async def finish(self) -> None:
+        """Wait for the running search; stop one that has no end of its own, since nobody can stop it any more."""
+        if self._thinking:
+            if self._is_endless:
+                await self._stop()
+            await asyncio.wait({self._thinking})
 
     async def close(self) -> None:
         """Cancel the running search without an answer, and disconnect."""
@@ -115,6 +123,7 @@ class UgiBridge:
         limits = read_go(rest)
         await self._cancel_search()
         self._is_stopped = False
+        self._is_endless = limits.infinite
         self._thinking = asyncio.ensure_future(self._search(limits))
 
     async def _stop(self) -> None:

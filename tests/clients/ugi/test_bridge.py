@@ -1,6 +1,8 @@
 """`plyd ugi`: transcripts with the session's daemon of Connect Four, and what a manager does wrong."""
 
 import asyncio
+import re
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +15,7 @@ from plyd.clients.ugi.bridge import UgiBridge
 from plyd.clients.ugi.text import centipawns_of, info_of
 from plyd.protocols.ugi import Info, read_info
 from plyd.v1 import position_pb2, search_pb2
-from tests.patience import SOON
+from tests.patience import LONG, SOON
 
 ONE, TWO = position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO
 
@@ -167,3 +169,18 @@ def test_help_teaches():
         assert word in said
     wrong = CliRunner().invoke(main, ["ugi", "connect4", "--connect", ""])
     assert (wrong.exit_code, "an address is HOST:PORT" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("go", ["go nodes 200", "go infinite"])
+def test_all_lines_of_a_pipe_are_answered(plyd, connect4, go):
+    done = subprocess.run(
+        [*plyd, "ugi", "connect4", "--connect", connect4],
+        input=f"isready\nposition startpos moves 4 4\nquery p1turn\n{go}\n",
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=True,
+    )
+    answers = [line for line in done.stdout.splitlines() if not line.startswith("info depth")]
+    assert answers[:2] == ["readyok", "response true"]
+    assert re.fullmatch("bestmove [1-7]", answers[2])
