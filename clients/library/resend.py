@@ -15,18 +15,23 @@ WINDOW = 8  # batches sent and not yet answered
 
 
 class SendWindow:
-    """The batches that are not answered yet: some not sent, some in flight."""
+    """The batches that are not answered yet: some not sent, some in flight.
+
+    After a failure they are sent one at a time until one is answered: a write that fails since the daemon has refused an
+    earlier batch hides the reason (asyncio's "Internal error from Core").
+    """
 
     def __init__(self) -> None:
         self.unsent: deque[engine_pb2.EvaluateRequest] = deque()
         self.in_flight: deque[engine_pb2.EvaluateRequest] = deque()
         self.is_closed = False
         self.stream = 0
+        self._size = WINDOW
 
     @property
     def can_send(self) -> bool:
         """Whether there is a batch to send and room for it."""
-        return bool(self.unsent) and len(self.in_flight) < WINDOW
+        return bool(self.unsent) and len(self.in_flight) < self._size
 
     @property
     def is_done(self) -> bool:
@@ -37,6 +42,7 @@ class SendWindow:
         """Number of a new stream, which sends every unanswered batch again."""
         self.unsent.extendleft(reversed(self.in_flight))
         self.in_flight.clear()
+        self._size = WINDOW if self.stream == 0 else 1
         self.stream += 1
         return self.stream
 
@@ -45,6 +51,11 @@ class SendWindow:
         self.begin()
         self.unsent.clear()
         self.is_closed = True
+
+    def answered(self) -> engine_pb2.EvaluateRequest:
+        """The batch that the next answer belongs to."""
+        self._size = WINDOW
+        return self.in_flight.popleft()
 
     def send(self) -> engine_pb2.EvaluateRequest:
         """The next batch, now in flight."""
@@ -71,7 +82,7 @@ class BatchSender:
     def answered(self) -> engine_pb2.EvaluateRequest:
         """The batch that the next answer belongs to."""
         with self._changed:
-            request = self._window.in_flight.popleft()
+            request = self._window.answered()
             self._changed.notify_all()
             return request
 
@@ -140,7 +151,7 @@ class AsyncBatchSender:
     def answered(self) -> engine_pb2.EvaluateRequest:
         """The batch that the next answer belongs to."""
         self._changed.set()
-        return self._window.in_flight.popleft()
+        return self._window.answered()
 
     async def stream(self) -> AsyncIterator[engine_pb2.EvaluateRequest]:
         """Requests for a new stream: the unanswered ones, then the rest as they arrive."""
