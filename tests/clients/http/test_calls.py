@@ -140,7 +140,9 @@ def test_a_body_that_is_too_large_is_refused(bridge):
     assert "1048576 bytes" in error["message"]
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1"])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1"]
+)
 def test_another_content_type_is_refused_and_the_right_one_named(bridge, kind):
     status, error = bridge.post("Search", {}, **{"Content-Type": kind})
     assert status == 415
@@ -176,9 +178,9 @@ def test_a_deadline_is_a_limit_of_the_search(bridge, sticks):
 
 
 def test_a_deadline_that_passes_ends_the_call(house):
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections and says nothing
-        with Bridge(house, f"127.0.0.1:{silent.getsockname()[1]}") as bridge:
-            status, error = bridge.post("Search", {}, **{"Connect-Timeout-Ms": "50"})
+    silent = socket.create_server(("127.0.0.1", 0))  # accepts connections and says nothing
+    with silent, Bridge(house, f"127.0.0.1:{silent.getsockname()[1]}") as bridge:
+        status, error = bridge.post("Search", {}, **{"Connect-Timeout-Ms": "50"})
     assert (status, error["code"]) == (504, "deadline_exceeded")
 
 
