@@ -1,9 +1,11 @@
-"""HTTP with JSON for callers without gRPC: the Connect protocol, and WebSockets for streams both ways. The files, in
-the order a request meets them:
+"""HTTP with JSON for callers without gRPC: the Connect protocol, gRPC-Web, and WebSockets for streams both ways.
+
+The files, in the order a request meets them:
 
 cli.py        `plyd http`: options, the listening socket, the web server
 app.py        the routes; unary calls
-streams.py    streams from the daemon: a message in, messages out
+streams.py    calls with messages in envelopes: a message in, messages out
+framing.py    envelopes of the Connect protocol and of gRPC-Web
 sockets.py    streams both ways, over a WebSocket
 request.py    what a request says: body, form, deadline, token
 codec.py      messages as JSON or binary protobuf, alone or in envelopes

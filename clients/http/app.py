@@ -17,9 +17,19 @@ from starlette.types import ASGIApp
 from plyd.clients.http.codec import JSON, decode, encode, json_text
 from plyd.clients.http.daemons import Daemons
 from plyd.clients.http.failures import CallFailed
+from plyd.clients.http.framing import GRPC_WEB_TYPES
 from plyd.clients.http.methods import METHODS, Method
 from plyd.clients.http.openapi import document
-from plyd.clients.http.request import PASSED_ON, TIMEOUT, UNARY_TYPES, call_headers, message_form, read_body
+from plyd.clients.http.request import (
+    GRPC_TIMEOUT,
+    PASSED_ON,
+    TIMEOUT,
+    UNARY_TYPES,
+    call_headers,
+    media_type_of,
+    message_form,
+    read_body,
+)
 from plyd.clients.http.sockets import serve_socket
 from plyd.clients.http.streams import answer_stream
 from plyd.clients.web.app import LOOPBACK_NAMES, HostAndOriginCheck
@@ -27,7 +37,15 @@ from plyd.clients.web.app import LOOPBACK_NAMES, HostAndOriginCheck
 MAX_CALLS = 1000  # at once
 CALLER_GONE = 499
 TRAILER = "trailer-"
-SENT_HEADERS = ("content-type", "connect-protocol-version", TIMEOUT, *PASSED_ON)
+SENT_HEADERS = (
+    "content-type",
+    "connect-protocol-version",
+    TIMEOUT,
+    GRPC_TIMEOUT,
+    "x-grpc-web",
+    "x-user-agent",
+    *PASSED_ON,
+)
 
 Reply = TypeVar("Reply")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -52,7 +70,6 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = (), origins: Itera
             routes.append(WebSocketRoute(method.path, partial(serve_socket, method)))
             routes.append(Route(method.path, _with_failures(partial(_needs_socket, method)), methods=["POST"]))
         else:
-            answer = answer_stream if method.gives_stream else answer_call
             routes.append(Route(method.path, _with_failures(partial(answer, method)), methods=["POST"]))
     app: ASGIApp = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _unknown})
     if allowed:
@@ -64,6 +81,12 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = (), origins: Itera
             expose_headers=[f"{TRAILER}x-request-id"],
         )
     return HostAndOriginCheck(app, LOOPBACK_NAMES | set(names), allowed)
+
+
+async def answer(method: Method, request: Request) -> Response:
+    """The answer to a call that takes one message."""
+    is_enveloped = method.gives_stream or media_type_of(request) in GRPC_WEB_TYPES
+    return await (answer_stream if is_enveloped else answer_call)(method, request)
 
 
 async def answer_call(method: Method, request: Request) -> Response:

@@ -11,7 +11,7 @@ from plyd.clients.http.failures import invalid
 
 JSON, PROTO = "json", "proto"
 ENVELOPE = struct.Struct(">BI")  # flags, length of the message
-COMPRESSED, END_STREAM = 1, 2  # flags
+END_STREAM, TRAILERS = 0x02, 0x80  # flags of the last envelope: Connect, gRPC-Web
 MAX_SHOWN = 300  # characters of an error's text
 
 

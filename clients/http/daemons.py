@@ -58,7 +58,10 @@ class DaemonLink:
                 with cancelled_call():
                     yield lease
             except grpc.RpcError as error:
-                raise from_rpc(error, self.address) from None
+                failed = from_rpc(error, self.address)
+                if failed.code in (StatusCode.NOT_FOUND, StatusCode.UNAVAILABLE):
+                    self.games = frozenset()  # another may serve them now: ask again
+                raise failed from None
             except Cancelled as error:
                 raise CallFailed(StatusCode.CANCELLED, str(error)) from None
 
@@ -84,13 +87,7 @@ class Daemons:
         game = game_of(message) or headers.game
         if method is DESCRIBE and not game and len(self._links) > 1:
             return await self._describe(headers), []
-        link = await self.find(game, headers)
-        try:
-            return await link.call(method, message, headers)
-        except CallFailed as failed:
-            if failed.code is StatusCode.NOT_FOUND:
-                link.games = frozenset()  # it serves others now: ask again
-            raise
+        return await (await self.find(game, headers)).call(method, message, headers)
 
     async def stream(
         self, method: Method, message: Any, headers: CallHeaders, trailers: Metadata

@@ -1,7 +1,8 @@
 """What a request says: its body and the form of it, its deadline, and the metadata for the daemon."""
 
+import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from grpc import StatusCode
 from starlette.requests import HTTPConnection, Request
@@ -12,11 +13,14 @@ from plyd.clients.http.failures import CallFailed, invalid
 MAX_BODY_BYTES = 1 << 20  # a message of 160 KiB, the most that a daemon takes, with every character escaped
 MAX_DISCARDED_BYTES = 16 * MAX_BODY_BYTES
 UNARY_TYPES = {"application/json": JSON, "application/proto": PROTO}
-STREAM_TYPES = {"application/connect+json": JSON, "application/connect+proto": PROTO}
-TIMEOUT = "connect-timeout-ms"
+TIMEOUT, GRPC_TIMEOUT = "connect-timeout-ms", "grpc-timeout"
+GRPC_UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 AUTHORIZATION = "authorization"
 PASSED_ON = (AUTHORIZATION, "x-request-id", "traceparent", "tracestate")
 SUBPROTOCOL, BEARER = "plyd.v1", "bearer."  # of a WebSocket: browsers can give it no other header
+
+
+Form = TypeVar("Form")
 
 
 class CallHeaders(NamedTuple):
@@ -27,14 +31,19 @@ class CallHeaders(NamedTuple):
     game: str
 
 
-def message_form(request: HTTPConnection, allowed: Mapping[str, str]) -> str:
+def media_type_of(request: HTTPConnection) -> str:
+    """The Content-Type, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def message_form(request: HTTPConnection, allowed: Mapping[str, Form]) -> Form:
     """The form that the Content-Type names; raises CallFailed if it is none of those allowed."""
-    given = request.headers.get("content-type", "")
-    media_type, _, charset = (part.strip().lower() for part in given.partition(";"))
+    given, media_type = request.headers.get("content-type", ""), media_type_of(request)
+    charset = given.partition(";")[2].strip().lower()
     if media_type not in allowed or charset not in ("", "charset=utf-8", 'charset="utf-8"'):
         message = f"Content-Type is {given[:60]!r}; allowed is {' or '.join(allowed)}"
         raise CallFailed(StatusCode.INVALID_ARGUMENT, message, http_status=415)
-    for name in ("content-encoding", "connect-content-encoding"):
+    for name in ("content-encoding", "connect-content-encoding", "grpc-encoding"):
         if (encoding := request.headers.get(name, "identity")) != "identity":
             raise CallFailed(StatusCode.UNIMPLEMENTED, f"{name} is {encoding[:60]!r}; supported is identity")
     if (version := request.headers.get("connect-protocol-version", "1")) != "1":
@@ -70,9 +79,12 @@ async def read_body(request: Request) -> bytes:
 
 
 def _timeout(request: HTTPConnection) -> float | None:
-    text = request.headers.get(TIMEOUT)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 10):
-        raise invalid(f"{TIMEOUT} is {text[:60]!r}; allowed is a whole number of at most 10 digits")
-    return int(text) / 1000
+    if (text := request.headers.get(TIMEOUT)) is not None:
+        if not re.fullmatch("[0-9]{1,10}", text):
+            raise invalid(f"{TIMEOUT} is {text[:60]!r}; allowed is a whole number of at most 10 digits")
+        return int(text) / 1000
+    if (text := request.headers.get(GRPC_TIMEOUT)) is not None:
+        if not re.fullmatch("[0-9]{1,8}[HMSmun]", text):
+            raise invalid(f"{GRPC_TIMEOUT} is {text[:60]!r}; allowed is at most 8 digits and one of H M S m u n")
+        return int(text[:-1]) * GRPC_UNITS[text[-1]]
+    return None

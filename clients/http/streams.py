@@ -1,4 +1,4 @@
-"""Streams from the daemon, as the Connect protocol has them: a message in, messages out, each in an envelope."""
+"""Calls with their messages in envelopes: a message in, messages out. Connect's streams, and all calls of gRPC-Web."""
 
 import asyncio
 import contextlib
@@ -9,41 +9,54 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from plyd.clients.http.codec import END_STREAM, decode, encode, in_envelope, json_text, single_message
+from plyd.clients.http.codec import decode, encode, in_envelope
+from plyd.clients.http.daemons import Daemons, Metadata
 from plyd.clients.http.failures import CallFailed
+from plyd.clients.http.framing import GRPC_WEB_TYPES, STREAM_TYPES, Framing
 from plyd.clients.http.methods import Method
-from plyd.clients.http.request import STREAM_TYPES, call_headers, message_form, read_body
+from plyd.clients.http.request import call_headers, media_type_of, message_form, read_body
 
 
 async def answer_stream(method: Method, request: Request) -> Response:
-    """The replies of a stream; once its form is known, its errors come as the last message and not as a status."""
-    form = message_form(request, STREAM_TYPES)
+    """The replies of a call; once its form is known, its errors come in the last envelope and not as a status."""
+    framing = message_form(request, (STREAM_TYPES if method.gives_stream else {}) | GRPC_WEB_TYPES)
     body: bytes | CallFailed
     try:
         body = await read_body(request)
     except CallFailed as failed:
         body = failed
-    return EnvelopeStream(_envelopes(method, request, form, body), f"application/connect+{form}")
+    return EnvelopeStream(_envelopes(method, request, framing, body), media_type_of(request))
 
 
 async def _envelopes(
-    method: Method, request: Request, form: str, body: bytes | CallFailed
+    method: Method, request: Request, framing: Framing, body: bytes | CallFailed
 ) -> AsyncGenerator[bytes, None]:
-    end: dict[str, Any] = {}
-    trailers: list[tuple[str, str]] = []
+    trailers: Metadata = []
+    failure = None
     try:
         if isinstance(body, CallFailed):
             raise body
-        message, headers = decode(form, single_message(body), method.request), call_headers(request)
-        async with contextlib.aclosing(request.app.state.daemons.stream(method, message, headers, trailers)) as replies:
+        message = decode(framing.form, framing.message_in(body), method.request)
+        async with contextlib.aclosing(_replies(method, request, message, trailers)) as replies:
             async for reply in replies:
-                yield in_envelope(encode(form, reply))
+                yield framing.write(in_envelope(encode(framing.form, reply)))
     except CallFailed as failed:
-        end["error"] = failed.as_json()
+        failure = failed
         trailers += failed.metadata
-    if trailers:
-        end["metadata"] = {key: [value] for key, value in trailers}
-    yield in_envelope(json_text(end).encode(), END_STREAM)
+    yield framing.write(framing.end(failure, trailers))
+
+
+async def _replies(method: Method, request: Request, message: Any, trailers: Metadata) -> AsyncGenerator[Any, None]:
+    daemons: Daemons = request.app.state.daemons
+    headers = call_headers(request)
+    if method.gives_stream:
+        async with contextlib.aclosing(daemons.stream(method, message, headers, trailers)) as replies:
+            async for reply in replies:
+                yield reply
+    else:
+        reply, metadata = await daemons.call(method, message, headers)
+        trailers += metadata
+        yield reply
 
 
 class EnvelopeStream(Response):

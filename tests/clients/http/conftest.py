@@ -70,12 +70,12 @@ def open_daemon(house):
 
 @pytest.fixture
 def buf():
-    """Calls a method with `buf curl`, which has the Connect protocol in binary protobuf."""
+    """Calls a method with `buf curl`, which has the Connect protocol and gRPC-Web in binary protobuf."""
 
-    def call(bridge, name, fields):
+    def call(bridge, protocol, name, fields):
         program, schema = Path(sys.executable).with_name("buf"), Path(__file__).parents[3] / "proto"
         url = f"http://{bridge.host}{BY_NAME[name].path}"
-        command = [program, "curl", "--protocol", "connect", "--schema", schema, "-d", json.dumps(fields), url]
+        command = [program, "curl", "--protocol", protocol, "--schema", schema, "-d", json.dumps(fields), url]
         return subprocess.run(command, capture_output=True, text=True, timeout=SOON)
 
     return call

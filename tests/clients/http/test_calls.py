@@ -10,6 +10,7 @@ import pytest
 from google.protobuf import json_format
 from google.rpc.error_details_pb2 import RetryInfo
 
+from plyd.clients.http.codec import in_envelope
 from plyd.clients.http.failures import HTTP_STATUS, code_name
 from plyd.servers.access.auth import Authenticator
 from tests.clients.http.bridge import BY_NAME, Bridge, reply_of, timeless
@@ -180,7 +181,7 @@ def test_a_deadline_is_a_limit_of_the_search(bridge, sticks):
 def test_a_deadline_that_passes_ends_the_call(house):
     silent = socket.create_server(("127.0.0.1", 0))  # accepts connections and says nothing
     with silent, Bridge(house, f"127.0.0.1:{silent.getsockname()[1]}") as bridge:
-        status, error = bridge.post("Search", {}, **{"Connect-Timeout-Ms": "50"})
+        status, error = bridge.post("Search", {}, **{"Connect-Timeout-Ms": "0"})
     assert (status, error["code"]) == (504, "deadline_exceeded")
 
 
@@ -256,11 +257,44 @@ def test_with_several_daemons_the_game_decides(wide_bridge, sticks, fibonacci):
         assert "2584-2x3, sticks" in error["message"]
 
 
+def test_another_daemon_of_the_same_game_takes_over(open_daemon, house):
+    (first, _), (second, _) = open_daemon(), open_daemon()
+    with Bridge(house, first.target, second.target) as bridge:
+        request = {"position": {"game": "sticks"}}
+        assert bridge.post("Search", request)[0] == 200
+        first.stop().result(SOON)
+        assert bridge.post("Search", request)[0] in (200, 503)  # the first to notice may fail
+        assert bridge.post("Search", request)[0] == 200
+    assert (len(first.engine.asked), len(second.engine.asked) > 0) == (1, True)
+
+
+@pytest.mark.parametrize("protocol", ["connect", "grpcweb"])
 @pytest.mark.parametrize(("name", "fields"), [GOOD[2], BAD[2]], ids=str)
-def test_another_program_of_the_connect_protocol_understands_the_bridge(bridge, buf, name, fields):
-    done = buf(bridge, name, fields)
+def test_another_program_of_either_protocol_understands_the_bridge(bridge, sticks, buf, protocol, name, fields):
+    done = buf(bridge, protocol, name, fields)
     status, reply = bridge.post(name, fields)
     if status == 200:
         assert reply_of(name, json.loads(done.stdout)) == reply_of(name, reply)
     else:
-        assert json.loads(done.stderr)["message"] == reply["message"]
+        told = json.loads(done.stderr)
+        assert (told["code"], told["message"]) == (reply["code"], reply["message"])
+        assert [each["type"].rpartition("/")[2] for each in told["details"]] == ["google.rpc.BadRequest"]
+
+
+def test_grpc_web_in_base64_ends_with_the_status(bridge, sticks):
+    def ask(data, **headers):
+        kind = {"Content-Type": "application/grpc-web-text", "X-Grpc-Web": "1"}
+        status, answered, body = bridge.ask(BY_NAME["Inspect"].path, data, **kind | headers)
+        assert (status, answered["content-type"]) == (200, kind["Content-Type"])
+        return base64.b64decode(body)  # one frame, or the first of several that are padded each
+
+    request = json_format.ParseDict({"position": {"start": "é"}}, BY_NAME["Inspect"].request())
+    data = base64.b64encode(in_envelope(request.SerializeToString()))
+    told = ask(data)
+    assert told.startswith(b"\x80")
+    assert b'grpc-status: 3\r\ngrpc-message: cannot read "%C3%A9"' in told
+    assert b"grpc-status-details-bin: " in told
+    assert b"grpc-status: 3" in ask(b"!" + data)
+    assert b"grpc-timeout is '1'; allowed is" in ask(data, **{"Grpc-Timeout": "1"})
+    empty = base64.b64encode(in_envelope(b""))
+    assert ask(empty, **{"Grpc-Timeout": "100S"}).startswith(b"\0")

@@ -86,8 +86,9 @@ def test_a_caller_who_hangs_up_stops_the_search(bridge, sticks):
     until(sticks.is_idle)
 
 
-def test_another_program_of_the_connect_protocol_reads_the_stream(bridge, sticks, buf):
-    done = buf(bridge, "Analyze", {"options": {"reports": "3"}})
+@pytest.mark.parametrize("protocol", ["connect", "grpcweb"])
+def test_another_program_of_either_protocol_reads_the_stream(bridge, sticks, buf, protocol):
+    done = buf(bridge, protocol, "Analyze", {"options": {"reports": "3"}})
     assert done.returncode == 0, done.stderr
     assert '"final":true' in done.stdout.replace(" ", "")
 
