@@ -21,6 +21,7 @@ COMMANDS = {
     "up": "plyd.servers.cli.serve:up",
     "serve": "plyd.servers.cli.serve:serve",
     "web": "plyd.clients.web.cli:web",
+    "http": "plyd.clients.http.cli:http",
     "solve": "plyd.clients.commands.solve:solve",
     "play": "plyd.clients.play.cli:play",
     "analyze": "plyd.clients.analyze.cli:analyze",

@@ -1,6 +1,8 @@
 """What the README shows is what happens."""
 
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from plyd.engines import registry
+from tests.clients.http.bridge import Bridge
+from tests.lacking import give_up
 from tests.patience import SOON
 from tests.servers.daemons import House, OpenDaemon
 
@@ -15,11 +19,16 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def address():
+def house():
     house = House()
+    yield house
+    house.close()
+
+
+@pytest.fixture(scope="module")
+def address(house):
     with OpenDaemon(house, registry.load("2584-2x3")) as daemon:
         yield daemon.target
-    house.close()
 
 
 def blocks(language):
@@ -61,6 +70,17 @@ def test_the_first_example_is_true(address):
     command = [sys.executable, "-m", "plyd.clients", "solve", "--moves", "--connect", address]
     done = subprocess.run(command, input=query, capture_output=True, text=True, timeout=SOON)
     assert done.stdout.strip() == answer
+
+
+def test_the_curl_example_is_true(house, address):
+    if not shutil.which("curl"):
+        give_up("curl is not installed")
+    [transcript] = [block for block in blocks("console") if "$ curl" in block]
+    command, answer = re.search(r"\$ (curl .*?)\n(\{.*?), \.\.\.\n", transcript, re.DOTALL).groups()
+    with Bridge(house, address) as bridge:
+        arguments = shlex.split(command.replace("127.0.0.1:25851", bridge.host))
+        done = subprocess.run([*arguments, "--silent"], capture_output=True, text=True, timeout=SOON)
+    assert done.stdout.startswith(answer)
 
 
 def test_every_command_the_readme_names_exists():

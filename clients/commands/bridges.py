@@ -18,6 +18,7 @@ class BridgeInfo:
 
 BRIDGES = (
     BridgeInfo("web page", "a browser: play, watch and analyse every game", "plyd web", "docs/web.md"),
+    BridgeInfo("HTTP", "curl, browsers, and any language without gRPC", "plyd http", "docs/http.md"),
     BridgeInfo("Gomocup", "Gomoku managers and GUIs; the same as plyd gomocup", "pbrain-plyd", "docs/gomocup.md"),
     BridgeInfo("UGI", "managers of any game; UCI for any game", "plyd ugi", "docs/programs.md"),
     BridgeInfo("2584 arena", "a referee of 2584 on stdin and stdout", "plyd arena", "docs/tiles.md"),

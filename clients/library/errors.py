@@ -26,7 +26,7 @@ DETAILS_KEY = "grpc-status-details-bin"
 BROKEN_WRITE = "Internal error from Core"  # grpc/grpc issue 36066: replaces the status that ended the stream
 SERVER_CLOSING = "CANCELLED"  # details of a call that reached a closing server; a call that we cancel has others
 RESET = "RST_STREAM with error code"  # in gRPC's words for a stream that the other side cut
-REMOVED = "Stream removed"  # likewise, of older versions; of a channel that we close too, but that is CANCELLED
+REMOVED = "Stream removed"  # likewise, of older versions; also where we end the stream: then the status says so
 
 
 class PlydError(Exception):
@@ -102,7 +102,8 @@ def status_of(error: Any) -> grpc.StatusCode:
     stream that breaks during a write as INTERNAL, and a call to a closing server as CANCELLED.
     """
     code, details = error.code(), error.details() or ""
-    is_cut = RESET in details or (code is not grpc.StatusCode.CANCELLED and details.startswith(REMOVED))
+    is_ours = code in (grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
+    is_cut = RESET in details or (not is_ours and details.startswith(REMOVED))
     if is_cut or details == BROKEN_WRITE or (code, details) == (grpc.StatusCode.CANCELLED, SERVER_CLOSING):
         return grpc.StatusCode.UNAVAILABLE
     return code  # type: ignore[no-any-return]

@@ -72,12 +72,14 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = ()) -> ASGIApp:
 class HostAndOriginCheck:
     """Middleware that accepts a request only if its Host is a name of this machine and its Origin, if any, is our page.
 
+    `origins` are those of other pages that may call too.
+
     The Origin check stops pages of other sites that make the browser send requests to us. The Host check stops DNS
     rebinding: a site whose name resolves to this machine.
     """
 
-    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
-        self._app, self._names = app, names
+    def __init__(self, app: ASGIApp, names: frozenset[str], origins: frozenset[str] = frozenset()) -> None:
+        self._app, self._names, self._origins = app, names, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -96,7 +98,7 @@ class HostAndOriginCheck:
         host, origin = call.headers.get("host", ""), call.headers.get("origin")
         if _split(f"//{host}").hostname not in self._names:
             return f"unknown host {host[:60]!r}; this bridge answers to {', '.join(sorted(self._names))}"
-        if origin is not None and _split(origin).netloc != host:
+        if origin is not None and origin not in self._origins and _split(origin).netloc != host:
             return f"a page from {origin[:60]!r} may not talk to this bridge"
         return ""
 

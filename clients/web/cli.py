@@ -5,8 +5,12 @@ import os
 import signal
 import socket
 import threading
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 DEFAULT_LISTEN = "127.0.0.1:25850"
 WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - all interfaces, which others call by other names
@@ -46,11 +50,18 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
     plyd web --connect 127.0.0.1:25844 --listen 127.0.0.1:8000
     plyd web --listen 0.0.0.0:8000 --insecure --name games.example
     """
-    from plyd.clients.library.channel import Endpoint, is_loopback, parse_endpoint
-    from plyd.clients.library.errors import PlydError
     from plyd.clients.library.up_addresses import up_addresses
 
     targets = connect or tuple(up_addresses().values())
+    listener, host, url = open_server(listen, names, insecure=insecure)
+    run(listener, url, targets, (host, *names), with_stdin=with_stdin)
+
+
+def open_server(listen: str, names: tuple[str, ...], *, insecure: bool) -> tuple[socket.socket, str, str]:
+    """A listening socket, its host and its URL; beyond this machine only if that is said to be wanted."""
+    from plyd.clients.library.channel import Endpoint, is_loopback, parse_endpoint
+    from plyd.clients.library.errors import PlydError
+
     try:
         wanted = parse_endpoint(listen, insecure=True)
     except PlydError as error:
@@ -67,8 +78,7 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
             err=True,
         )
     listener = open_listener(wanted.host, wanted.port, str(wanted))
-    bound = Endpoint(wanted.host, listener.getsockname()[1])
-    run(listener, f"http://{bound}", targets, (wanted.host, *names), with_stdin=with_stdin)
+    return listener, wanted.host, f"http://{Endpoint(wanted.host, listener.getsockname()[1])}"
 
 
 def open_listener(host: str, port: int, shown: str) -> socket.socket:
@@ -85,10 +95,17 @@ def open_listener(host: str, port: int, shown: str) -> socket.socket:
 def run(
     listener: socket.socket, url: str, targets: tuple[str, ...], names: tuple[str, ...], *, with_stdin: bool
 ) -> None:
-    """Serve on a socket until SIGTERM or Ctrl-C."""
-    import uvicorn
-
+    """Serve the page on a socket until SIGTERM or Ctrl-C."""
     from plyd.clients.web.app import make_app
+
+    if with_stdin:
+        threading.Thread(target=_wait_for_parent, daemon=True).start()
+    serve_app(make_app(targets, names), listener, url, MAX_MESSAGE_BYTES)
+
+
+def serve_app(app: "ASGIApp", listener: socket.socket, url: str, max_message_bytes: int) -> None:
+    """Serve on a socket until SIGTERM or Ctrl-C; say so once it is ready."""
+    import uvicorn
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -96,8 +113,8 @@ def run(
             click.echo(f"serving {url}")
 
     config = uvicorn.Config(
-        make_app(targets, names),
-        ws_max_size=MAX_MESSAGE_BYTES,
+        app,
+        ws_max_size=max_message_bytes,
         ws_ping_interval=20.0,
         ws_ping_timeout=20.0,
         ws_per_message_deflate=False,  # on loopback it costs more than it saves
@@ -106,8 +123,6 @@ def run(
         access_log=False,
         server_header=False,
     )
-    if with_stdin:
-        threading.Thread(target=_wait_for_parent, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it after an orderly stop
         Server(config).run(sockets=[listener])
 

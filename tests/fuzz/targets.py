@@ -303,6 +303,18 @@ TARGETS = {
         ('"position":', '"options":', '"record":', '"players":', "1e999", "NaN", "-Infinity", "\\ud800"),
         share=10,
     ),
+    "http messages": Target(
+        check_of("words", "check_http_message"),
+        (
+            b'{"position": {"start": "7x6", "moves": ["4"]}, "limits": {"nodes": "5"}, "options": {"a": "b"}}',
+            b'{"id": "1", "newGame": {"position": {"game": "connect4"}}}',
+            b"\0\0\0\0\x02{}",
+            b"\n\x05\x1a\x037x6",
+        ),
+        300,
+        ('"position":', '"newGame":', '"maxLines":', '"lines":', "1e999", "NaN", "\\ud800"),
+        share=5,
+    ),
     "saved match": Target(
         check_of("words", "check_saved_match"), (PLAYED, b"[" * 500), 600, ('"game":', "1e99", "NaN"), share=10
     ),

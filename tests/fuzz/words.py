@@ -195,6 +195,27 @@ def check_page(data: bytes) -> None:
         json.dumps(error_json(error))
 
 
+def check_http_message(data: bytes) -> None:
+    """The body of an HTTP call is a message that can be written again, or is refused."""
+    from plyd.clients.http.codec import JSON, PROTO, decode, encode, single_message
+    from plyd.clients.http.failures import CallFailed
+    from plyd.clients.http.methods import METHODS, game_of
+
+    for method in (each for each in METHODS if each.name in ("Search", "Play", "Evaluate")):
+        for form in (JSON, PROTO):
+            try:
+                message = decode(form, data, method.request)
+            except CallFailed as failed:
+                json.dumps(failed.as_json())
+                continue
+            game_of(message)
+            assert decode(PROTO, encode(PROTO, message), method.request) is not None
+    try:
+        assert len(single_message(data)) == len(data) - 5
+    except CallFailed as failed:
+        json.dumps(failed.as_json())
+
+
 def check_written(record, form: str) -> None:
     """A record that can be written is read as it was."""
     from plyd.clients.formats.files import read, write

@@ -54,6 +54,7 @@ def test_a_command_s_error_has_its_field_and_its_hint():
         ("INTERNAL", "Internal error from Core", errors.Unavailable),
         ("CANCELLED", "CANCELLED", errors.Unavailable),
         ("CANCELLED", "Stream removed (Channel closed!)", errors.Cancelled),
+        ("DEADLINE_EXCEEDED", "Stream removed (Deadline Exceeded)", errors.TimedOut),
         ("CANCELLED", "Locally cancelled by application!", errors.Cancelled),
         ("INTERNAL", "internal error of the daemon; its log has the details", errors.DaemonFault),
         ("UNKNOWN", None, errors.DaemonFault),
