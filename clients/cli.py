@@ -30,6 +30,7 @@ COMMANDS = {
     "ugi": "plyd.clients.ugi.cli:ugi",
     "arena": "plyd.clients.hosts.arena2584:arena",
     "train": "plyd.engines.train:train",
+    "book": "plyd.engines.book:book",
     "warm": "plyd.engines.warm:warm",
     "config": "plyd.servers.cli.config:config",
     "token": "plyd.servers.cli.config:token",

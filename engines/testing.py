@@ -36,6 +36,10 @@ PLAY_OUTS = 5
 POSITIONS = 8  # of a game, that are searched
 LONGEST_PLAY_OUT = 2000
 NODES = 1000
+GAME_NODES = 30  # per move of a whole game
+STEP = 60  # nodes that a search may need for its first answer
+SMALL = 8  # rows and columns of a board on which whole games are played
+LONGEST_GAME = 100  # moves; tile games may last for thousands
 SOON, LONG = 120.0, 600.0  # seconds; hang guards, which nothing reaches unless it is broken
 SLIDES = {"up", "right", "down", "left"}
 PLAYED: dict[tuple[int, int], list[Any]] = {}  # games by rulebook and seed
@@ -63,12 +67,20 @@ def some(positions: list[Any]) -> list[Any]:
     return positions[:: len(positions) // POSITIONS + 1]
 
 
-def searchers(engine: Engine) -> list[tuple[Searcher, Rules]]:
+def searchers(engine: Engine, **options: Any) -> list[tuple[Searcher, Rules]]:
     """A searcher for each variant and each choice of each option, and its rules."""
-    defaults = {option.name: option.default for option in engine.card.options}
+    defaults = {option.name: options.get(option.name, option.default) for option in engine.card.options}
     settings = [defaults]
     settings += [defaults | {o.name: c} for o in engine.card.options for c in o.choices if c != o.default]
     return [(engine.searcher(variant, s), engine.variants[variant]) for variant in engine.variants for s in settings]
+
+
+def small_start(engine: Engine, rules: Rules) -> Any:
+    """The start on a board of at most 8 rows and columns, if the game has one."""
+    form = engine.card.start_form
+    if form is None or max(form.rows, form.columns) <= SMALL:
+        return rules.start()
+    return rules.parse(form.template.replace("{columns}", str(SMALL)).replace("{rows}", str(SMALL)))
 
 
 def assert_only_the_last_is_final(reports: Sequence[Report]) -> None:
@@ -227,20 +239,20 @@ class EngineContract:
                     assert last.move == last.lines[0].moves[0]
 
     def test_the_same_nodes_twice_find_the_same(self, engine: Engine) -> None:
-        for searcher, rules in searchers(engine):
+        for (one, rules), (other, _) in zip(searchers(engine), searchers(engine), strict=True):
             for position in some(play_out(rules, 3)[2:]):
                 once, again = (
                     replace(list(searcher.search(position, Limits(max_nodes=NODES), Stop()))[-1], seconds=0.0)
-                    for _ in range(2)
+                    for searcher in (one, other)
                 )
                 assert once == again
                 assert once.stop_reason in (StopReason.NODES, StopReason.FINISHED, StopReason.NO_SEARCH)
 
     def test_a_search_that_is_paused_now_and_then_finds_the_same(self, engine: Engine) -> None:
         limits = Limits(max_nodes=NODES // 10)
-        for searcher, rules in searchers(engine):
+        for (searcher, rules), (other, _) in zip(searchers(engine), searchers(engine), strict=True):
             position = next(p for p in play_out(rules, 4) if rules.to_move(p) is Side.PLAYER_ONE)
-            expected = list(searcher.search(position, limits, Stop()))[-1]
+            expected = list(other.search(position, limits, Stop()))[-1]
             stop = Stop()
             reports: list[Report] = []
             stop.pause()  # it pauses as soon as it looks, in its kernel or between two of its steps
@@ -287,6 +299,24 @@ class EngineContract:
             assert not thread.is_alive()
             assert_only_the_last_is_final(reports)
             assert reports[-1].stop_reason in (StopReason.STOPPED, StopReason.FINISHED)
+
+    def test_a_node_limit_counts_the_new_nodes_of_each_move_of_a_whole_game_with_little_memory(
+        self, engine: Engine
+    ) -> None:
+        memory = next((int(option.minimum or 0) for option in engine.card.options if option.name == "memory"), 0)
+        for searcher, rules in searchers(engine, memory=memory):
+            position, rng, moves = small_start(engine, rules), random.Random(1), 0
+            while rules.outcome(position) is Outcome.ONGOING and moves < LONGEST_GAME:
+                if rules.to_move(position) is Side.ENVIRONMENT:
+                    drops = rules.legal_moves(position)
+                    move: str | None = rng.choices(drops, [drop.probability or 0.0 for drop in drops])[0].text
+                else:
+                    reports, moves = list(searcher.search(position, Limits(max_nodes=GAME_NODES), Stop())), moves + 1
+                    assert max(report.nodes for report in reports) <= GAME_NODES + STEP
+                    assert len({report.kept_nodes for report in reports}) == 1
+                    move = reports[-1].move
+                assert move is not None
+                position = rules.play(position, move).position  # raises if it is illegal
 
     def test_a_finished_game_gives_one_final_report_without_move(self, engine: Engine) -> None:
         for searcher, rules in searchers(engine):

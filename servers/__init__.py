@@ -9,6 +9,8 @@ daemon            listens, warms the engines up, serves, shuts down; `systemd` i
 up_ports          `plyd up`: the port of each game, of its metrics and of the page
 supervisor        `plyd up`: one process for each game, restarted when it dies
 
+Beside them: futures (what nobody waits for any more).
+
 What a request meets: access/ (may it come in?), rpc/ (messages), runtime (what all calls share), search/ (its turn and
 its search), telemetry/ (what is logged and counted).
 """

@@ -14,6 +14,7 @@ from plyd.servers.search.known_reports import BoundedTable, KnownReports
 from plyd.servers.search.rules_pool import RulesPool
 from plyd.servers.search.scheduler import Scheduler
 from plyd.servers.search.store import ReportStore
+from plyd.servers.search.turns import CallTurns
 from plyd.servers.telemetry.log import RequestLog
 from plyd.servers.telemetry.observer import Observer
 
@@ -71,6 +72,7 @@ class Runtime:
         self.engines = engines
         self.capacity = capacity
         self.auth = auth or Authenticator()
+        self.turns = CallTurns()
         self.memory = MemoryPool(capacity.memory_mb)
         self.observer = Observer(tracing)
         self.request_log = RequestLog()

@@ -1,6 +1,6 @@
 """Every field of a query, an action and an answer. The parser, `--help` and docs/analyze.md follow these tables."""
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +74,7 @@ def integer(least: int, most: int) -> Callable[[Any], int]:
 
 def seconds(value: Any) -> float:
     """A positive number."""
-    if type(value) not in (int, float) or not 0 < value < math.inf:
+    if type(value) not in (int, float) or not 0 < value <= sys.float_info.max:  # an int may be larger
         raise BadField(f"is {shown(value)}; allowed is a number of seconds above 0")
     return float(value)
 

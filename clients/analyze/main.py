@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ async def answer_queries(defaults: Query, options: Mapping[str, Any], source: in
     engines = Engines(options["connect"], options["store"])
     write = _csv_writer(writer) if options["as_csv"] else lambda answer: writer.put(as_json(answer))
     queue = WorkQueue(engines, write, options["workers"])
-    lines = QueryLines(queue, engines, defaults, write, finished(earlier))
+    lines = QueryLines(queue, engines, defaults, write, writer.room, finished(earlier))
     try:
         await engines.check()
         async with progress_bar(queue):
@@ -95,12 +95,14 @@ class QueryLines:
         engines: Engines,
         defaults: Query,
         write: Callable[[Answer], None],
+        room: Callable[[], Awaitable[None]],
         done: Mapping[str, set[int]],
     ) -> None:
         self._queue = queue
         self._engines = engines
         self._defaults = defaults
         self._write = write
+        self._room = room  # waits until what was written is read
         self._done = done
         self.errors = 0
 
@@ -110,6 +112,7 @@ class QueryLines:
         async for line in reader.lines():
             number += 1
             if line.strip():
+                await self._room()
                 await self._queue.room()
                 await self._answer(line, number)
         await self._queue.idle()

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import click
 READ_BYTES = 1 << 16
 MOST_BUFFERED = 256  # lines read ahead of their use
 LONGEST_LINE = 4 << 20  # bytes
+MOST_UNWRITTEN = 4 << 20  # bytes; then no further line is read until some are written
 TOO_LONG = b'"a line of more than 4 MiB"'  # stands for such a line, and is no query either
 
 
@@ -63,6 +64,8 @@ class LineWriter:
         self._loop = asyncio.get_running_loop()
         self._on_break = on_break
         self._pending: deque[bytes] = deque()
+        self._unwritten = 0  # bytes
+        self._written = asyncio.Event()
         self._wake = threading.Condition()
         self._is_closing = False
         self.fault: OSError | None = None
@@ -71,9 +74,17 @@ class LineWriter:
 
     def put(self, text: str) -> None:
         """Queue some text."""
+        data = text.encode(errors="replace")
         with self._wake:
-            self._pending.append(text.encode(errors="replace"))
+            self._pending.append(data)
+            self._unwritten += len(data)
             self._wake.notify()
+
+    async def room(self) -> None:
+        """Wait until little enough is unwritten, or nothing can be written any more."""
+        while self._unwritten > MOST_UNWRITTEN and self.fault is None:
+            self._written.clear()
+            await self._written.wait()
 
     async def close(self) -> None:
         """Wait until everything is written."""
@@ -96,8 +107,16 @@ class LineWriter:
                     view = view[os.write(self._file, view) :]
             except OSError as error:
                 self.fault = error
-                self._loop.call_soon_threadsafe(self._on_break)
+                self._tell(self._on_break)
                 return
+            finally:
+                with self._wake:
+                    self._unwritten -= len(data)
+                self._tell(self._written.set)
+
+    def _tell(self, what: Callable[[], object]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits
+            self._loop.call_soon_threadsafe(what)
 
 
 def resume_file(path: Path) -> tuple[int, list[dict[str, Any]]]:
@@ -119,7 +138,9 @@ def resume_file(path: Path) -> tuple[int, list[dict[str, Any]]]:
 def _answer(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(line)
-        if not isinstance(answer, dict) or ("score" in answer and {"id", "turn", "final"} - answer.keys()):
+        if not isinstance(answer, dict):
+            raise ValueError
+        if "score" in answer and (type(answer.get("id")), type(answer.get("turn"))) != (str, int):
             raise ValueError
     except (ValueError, RecursionError):
         text = line[:60].decode(errors="replace")

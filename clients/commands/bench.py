@@ -20,7 +20,9 @@ from plyd.clients.cli import PROGRAM
 from plyd.v1 import position_pb2, search_pb2
 from plyd.v1.engine_pb2 import EngineInfo
 
-TIMED_OPTIONS = {"2584-2x3": {"method": "expectimax"}}  # options of a search that uses its whole time limit
+TIMED_OPTIONS: dict[str, dict[str, Any]] = {
+    "2584-2x3": {"method": "expectimax"}
+}  # options of a search that uses its whole time limit
 SOLVER_GAME = "2584-2x3"
 CALLERS = 16
 MOVE_SECONDS, MOST_MOVES = 0.2, 150
@@ -152,7 +154,7 @@ def whole_game_figures(game: str, target: str) -> Iterator[dict[str, Any]]:
         [card] = client.describe().engines
         least = [option.minimum for option in card.options if option.name == "memory"]
         for name, megabytes, ponders in (("little memory", least, False), ("much memory, pondering", MUCH, True)):
-            options = TIMED_OPTIONS.get(game, {}) | ({"memory": f"{megabytes[0]:.0f}"} if least else {})
+            options = TIMED_OPTIONS.get(game, {}) | ({"memory": int(megabytes[0])} if least else {})
             late = list(lateness_of_game(client, largest_start(card), options, ponders=ponders))
             for percent, goal in ((50, None), (99, 5.0), (100, 20.0)):
                 what = "max" if percent == 100 else f"p{percent}"
@@ -167,10 +169,10 @@ def largest_start(card: EngineInfo) -> str:
     return template.replace("{rows}", str(limits.max_rows))
 
 
-def lateness_of_game(client: Any, start: str, options: dict[str, str], *, ponders: bool) -> Iterator[float]:
+def lateness_of_game(client: Any, start: str, options: dict[str, Any], *, ponders: bool) -> Iterator[float]:
     """Milliseconds by which each move of a game comes late; moves by chance and proven results are not counted."""
     chance = random.Random(1)
-    with client.play(client.new_game(start, seed=1).position, **options) as game:
+    with client.play(client.new_game(start, seed=1).position, options=options) as game:
         for _ in range(MOST_MOVES):
             while game.state.to_move == position_pb2.SIDE_ENVIRONMENT:
                 drops = game.state.legal_moves

@@ -10,7 +10,7 @@ from random import Random
 from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.swap2 import swap2
 from plyd.clients.gomocup.text import SearchPrinter, StoneList, one_line, point_of, quoted, report_text
-from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines
+from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines, is_easy
 from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.requests import Report
@@ -29,6 +29,7 @@ MAX_DEPTH = 1000  # plies; the engine accepts no larger limit
 DAEMON_MEGABYTES = 200  # memory of a daemon besides that of its engine
 KNOWN_KEYS = {"rule", *CLOCK_KEYS, *LIMIT_KEYS}
 SIDE_COMMANDS = {"INFO", "ABOUT", "STOP", "YXSTOP"}  # interrupt neither a search nor a list of stones
+TICK_SECONDS = 0.01  # between looks at how late this process runs
 START_NOTICE_SECONDS = 2.0  # before the manager gets a message about the slow start
 
 
@@ -279,14 +280,32 @@ class GomocupBridge:
     async def _ask(self, position: EnginePosition, end: float, late: float) -> Report | None:
         """The last report of a search with the deadline `end`, or the latest one at `late`."""
         printer = SearchPrinter(position, self._started_board(), self._say)
+        watch = asyncio.ensure_future(self._watch(printer, end))
         try:
             await self._engine.search(self._query(position), end, late, printer.add)
         except TimeoutError:
             self._engine.trouble = self._engine.trouble or "the engine is late"
         except Exception as error:  # a move must be sent in any case
             self._engine.trouble = str(error) or type(error).__name__
+        finally:
+            watch.cancel()
         printer.close()
         return printer.latest
+
+    async def _watch(self, printer: SearchPrinter, end: float) -> None:
+        """Stop the search early if this process runs late, or, with a match clock, if the move is easy."""
+        loop, move, since = asyncio.get_running_loop(), None, 0.0
+        while True:
+            before = loop.time()
+            await asyncio.sleep(TICK_SECONDS)
+            now = loop.time()
+            if self._clock.felt(now - before - TICK_SECONDS):
+                self._shorten_search()
+            if printer.latest and printer.latest.move != move:
+                move, since = printer.latest.move, now - self._began
+            if move and self._clock.has_match_limit and is_easy(since, now - self._began, end - self._began):
+                await self._stop()
+                return
 
     def _query(self, position: EnginePosition) -> BridgeQuery:
         nodes, depth = self._limits.get("nodes"), self._limits.get("depth")

@@ -14,7 +14,8 @@ FAST_MS = 80  # time per move for "as fast as possible"
 MIN_RESERVE_MS, MAX_RESERVE_MS = 40, 200  # kept for communication with the daemon and for a slow machine
 RESERVE_SHARE = 1 / 20  # of the limit
 LAG_FACTOR = 3  # reserve = this times the measured lag, so the reserve grows until an answer is in time
-MAX_LAG_MS, LAG_DECAY = 200, 0.7  # most that one answer adds, and the share of a lag that is kept per move
+MAX_LAG_MS, LAG_DECAY = 200, 0.9  # most that one answer adds, and the share of a lag that is kept per move
+EASY_SHARE, STABLE_SHARE = 0.5, 0.15  # a move that is best since 15% of its time is sent after half of it
 MIN_WAIT_MS = 10  # for the final report to arrive; limits shorter than twice this may be exceeded
 EXPECTED_MOVES = 20  # of ours in an average game
 MIN_MOVES_LEFT = 8  # assumed to follow, however long the game is
@@ -36,7 +37,7 @@ class GomocupClock:
     match_ms: int | None = None  # per game; 0: no limit
     left_ms: int | None = None  # remaining for the game, when the manager last sent it
     spent_ms: int = 0  # since then, or since the game began
-    lag_ms: float = 0.0  # recent worst delay between the end of a search and its answer
+    lag_ms: float = 0.0  # recent worst delay: of an answer after its search's end, or of this process by others
 
     def restart(self) -> None:
         """A new game begins."""
@@ -52,12 +53,33 @@ class GomocupClock:
         lag = min((seconds - search) * 1000, MAX_LAG_MS)  # negative if the search ended early: no measurement
         self.lag_ms = max(lag, self.lag_ms * (LAG_DECAY if lag > 0 else 1))
 
+    def felt(self, seconds: float) -> bool:
+        """Note that this process ran `seconds` later than it wanted; whether the reserve must grow.
+
+        A busy machine delays answers now and then. Such a delay is seen somewhere in a move before it makes one late.
+        """
+        lag = min(seconds * 1000, MAX_LAG_MS)
+        is_worse = lag > self.lag_ms
+        self.lag_ms = max(lag, self.lag_ms)
+        return is_worse
+
+    @property
+    def has_match_limit(self) -> bool:
+        """Whether time saved on a move can be used for later moves."""
+        left = self.left_ms if self.left_ms is not None else self.match_ms or UNLIMITED_MS
+        return left < UNLIMITED_MS
+
     def deadlines(self, own_moves: int) -> MoveDeadlines:
         """The deadlines of our next move, after `own_moves` of ours."""
         turn = self.default_ms if self.turn_ms is None else self.turn_ms
         left = self.left_ms if self.left_ms is not None else self.match_ms or UNLIMITED_MS
         left -= self.spent_ms if left < UNLIMITED_MS else 0
         return move_deadlines(min(turn, UNLIMITED_MS) if turn > 0 else FAST_MS, left, own_moves, self.lag_ms)
+
+
+def is_easy(stable: float, elapsed: float, search: float) -> bool:
+    """Whether a move may be sent early: best since `stable` seconds of a search, of which `elapsed` have passed."""
+    return stable <= search * STABLE_SHARE and elapsed >= search * EASY_SHARE
 
 
 def move_deadlines(turn_ms: int, left_ms: int, own_moves: int, lag_ms: float = 0.0) -> MoveDeadlines:

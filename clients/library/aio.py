@@ -21,6 +21,8 @@ from plyd.clients.library.requests import (
     RETRY_SECONDS,
     ClientSettings,
     LimitArgs,
+    Options,
+    OptionValue,
     Position,
     Report,
     Retry,
@@ -32,6 +34,7 @@ from plyd.clients.library.requests import (
     go_command,
     join_lines,
     moves_command,
+    option_texts,
 )
 from plyd.clients.library.resend import AsyncBatchSender
 from plyd.v1 import engine_pb2
@@ -178,14 +181,25 @@ class AsyncEngineClient:
                     stream.cancel()
             await self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
-    async def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "AsyncGame":
-        """A game that the engine follows from move to move; use it in an `async with`."""
+    async def play(
+        self,
+        position: str | Position = "",
+        moves: Sequence[str] = (),
+        *,
+        options: Options | None = None,
+        **more_options: OptionValue,
+    ) -> "AsyncGame":
+        """A game that the engine follows from move to move; use it in an `async with`.
+
+        `play(options={"threads": 1})` and `play(threads=1)` mean the same.
+        """
+        texts = option_texts({**(options or {}), **more_options})
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
             lease = await self._daemons.game()
             game = AsyncGame(lease, self.settings)
             try:
-                await game._change(new_game=self.settings.new_game_command(start, options))
+                await game._change(new_game=self.settings.new_game_command(start, texts))
                 return game
             except BaseException as error:
                 game.close()

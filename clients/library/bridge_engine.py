@@ -171,7 +171,7 @@ class BridgeEngine:
             self._close_stream()
             start, moves = query.position
             position = Position(game=self._name, variant=query.variant, start=start, moves=moves)
-            self._game = game = await client.play(position, **query.options)
+            self._game = game = await client.play(position, options=query.options)
         self._asked = query
         return game
 

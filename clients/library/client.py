@@ -20,6 +20,8 @@ from plyd.clients.library.requests import (
     RETRY_SECONDS,
     ClientSettings,
     LimitArgs,
+    Options,
+    OptionValue,
     Position,
     Report,
     Retry,
@@ -31,6 +33,7 @@ from plyd.clients.library.requests import (
     go_command,
     join_lines,
     moves_command,
+    option_texts,
 )
 from plyd.clients.library.resend import BatchSender
 from plyd.v1 import engine_pb2
@@ -173,13 +176,24 @@ class EngineClient:
                     stream.cancel()
             self._pause(self._daemons.delay_after(failure, lease.daemon, retry))
 
-    def play(self, position: str | Position = "", moves: Sequence[str] = (), **options: str) -> "Game":
-        """A game that the engine follows from move to move; use it in a `with`."""
+    def play(
+        self,
+        position: str | Position = "",
+        moves: Sequence[str] = (),
+        *,
+        options: Options | None = None,
+        **more_options: OptionValue,
+    ) -> "Game":
+        """A game that the engine follows from move to move; use it in a `with`.
+
+        `play(options={"threads": 1})` and `play(threads=1)` mean the same.
+        """
+        texts = option_texts({**(options or {}), **more_options})
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
             lease = self._daemons.game()
             try:
-                return Game(lease, self.settings, start, options)
+                return Game(lease, self.settings, start, texts)
             except (Unavailable, Overloaded) as error:
                 self._pause(self._daemons.delay_after(error, lease.daemon, retry))
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, TypedDict
 
 import grpc
@@ -13,6 +14,8 @@ from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
 Report = search_pb2.Report
 State = position_pb2.State
 Position = position_pb2.Position
+OptionValue = str | int | float | bool
+Options = Mapping[str, OptionValue]  # of an engine, by name
 
 WINNERS: dict[int, int] = {
     position_pb2.OUTCOME_PLAYER_ONE_WINS: position_pb2.SIDE_PLAYER_ONE,
@@ -64,10 +67,9 @@ class ClientSettings:
     def search(self, method: str, position: Position, args: "SearchArgs", timeout: float | None) -> RpcCall:
         """A Search or Analyze call."""
         request: Any = engine_pb2.SearchRequest if method == "Search" else engine_pb2.AnalyzeRequest
-        options, lines, seconds = args.get("options"), args.get("lines"), args.get("seconds")
-        message = request(
-            position=position, limits=limits_of(args, SearchArgs.__optional_keys__), options=options, max_lines=lines
-        )
+        limits, lines, seconds = limits_of(args, SearchArgs.__optional_keys__), args.get("lines"), args.get("seconds")
+        options = option_texts(args.get("options"))
+        message = request(position=position, limits=limits, options=options, max_lines=lines)
         if timeout is None and seconds is not None:
             timeout = seconds + self.timeout
         return RpcCall(method, message, timeout)
@@ -133,7 +135,7 @@ class LimitArgs(TypedDict, total=False):
 class SearchArgs(LimitArgs, total=False):
     """Keyword arguments of a search."""
 
-    options: Mapping[str, str]
+    options: Options | None
 
 
 def limits_of(args: LimitArgs, known: Set[str]) -> search_pb2.Limits:
@@ -152,6 +154,25 @@ def limits_of(args: LimitArgs, known: Set[str]) -> search_pb2.Limits:
     elif "increment_seconds" in args or "moves_to_go" in args:
         raise TypeError("increment_seconds and moves_to_go belong to a clock; give remaining_seconds too")
     return limits
+
+
+def option_texts(options: Options | None) -> dict[str, str]:
+    """Options as the texts that the schema has for them."""
+    return {name: option_text(name, value) for name, value in (options or {}).items()}
+
+
+def option_text(name: str, value: object) -> str:
+    """The text of an option's value; TypeError if it is no text, number or boolean."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return str(value).lower()
+        case Integral():  # numpy's numbers too
+            return str(int(value))
+        case Real():
+            return repr(float(value))
+    raise TypeError(f"option {name} is {value!r:.60}; allowed is a text, a number or a boolean")
 
 
 def check_moves(moves: Sequence[str]) -> None:

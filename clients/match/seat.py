@@ -81,7 +81,7 @@ class EngineSeat:
     def _open(self, moves: Sequence[str]) -> Game:
         """A new stream with all moves so far. The client waits for a daemon that restarts, up to its retry time."""
         try:
-            game = self._client.play(self._opening.start, [*self._opening.moves, *moves], **self._side.options)
+            game = self._client.play(self._opening.start, [*self._opening.moves, *moves], options=self._side.options)
         except (Unavailable, Overloaded) as error:
             if self._forfeits_if_gone:
                 raise Forfeit(f"is gone: {error}") from None

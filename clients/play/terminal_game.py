@@ -153,7 +153,7 @@ class TerminalGame:
         return f"you, {self._look.stones[self._person]}: " if self._game.state.to_move else "undo, new or quit: "
 
     def _open(self, moves: Sequence[str] = ()) -> Game:
-        return self._client.play(self._settings.start, moves, **self._settings.options)
+        return self._client.play(self._settings.start, moves, options=self._settings.options)
 
     def _play(self, move: str) -> None:
         mover = self._game.state.to_move

@@ -7,6 +7,7 @@ A request is an object with `id` (a number chosen by the page), `do` (a verb) an
     stop                                                       -> ok, after the search's final report
 
 A position is an object with `game`, `variant`, `start` and `moves`; only the game is required.
+`options` is an object of texts, numbers and booleans.
 
 Each answer repeats the `id` and has one of `state`, `report`, `queue` (place in the queue, 0 when the search starts),
 `ended` (the search ended without a report), `ok` or `error`. A new search ends the one that runs. The bridge also sends
@@ -21,7 +22,7 @@ from typing import Any
 from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
 from plyd.clients.formats.files import GameRecord, formats_of
 from plyd.clients.library.errors import InvalidRequest, PlydError
-from plyd.clients.library.requests import Position, Report, State
+from plyd.clients.library.requests import Position, Report, State, option_text
 from plyd.clients.web.search_stream import PageQuery
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
@@ -133,15 +134,23 @@ class PageRequest:
         """The fields of a search."""
         options = self._fields.get("options", {})
         if not isinstance(options, dict) or len(options) > MAX_OPTIONS:
-            raise InvalidRequest(f"options is {options!r:.60}; allowed is an object of at most {MAX_OPTIONS} texts")
+            raise InvalidRequest(f"options is {options!r:.60}; allowed is an object of at most {MAX_OPTIONS}")
         return PageQuery(
             position=self.position(),
             seconds=self.seconds(),
             nodes=self.whole("nodes", 1, MAX_NODES),
             depth=self.whole("depth", 1, 1000),
             lines=self.whole("lines", 1, MAX_LINES) or 1,
-            options={_text("option", name, 64): _text(f"option {name}", value, 64) for name, value in options.items()},
+            options={_text("option", name, 64): _option(name, value) for name, value in options.items()},
         )
+
+
+def _option(name: str, value: Any) -> str:
+    """The text of an option's value."""
+    try:
+        return _text(f"option {name}", option_text(name, value), 64)
+    except TypeError as error:
+        raise InvalidRequest(str(error)) from None
 
 
 def _text(name: str, value: Any, longest: int) -> str:
@@ -222,6 +231,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "score": score_json(report.score),
         "lines": [_line_json(line) for line in report.lines],
         "nodes": report.nodes,
+        "keptNodes": report.kept_nodes,
         "depth": report.depth,
         "ms": report.elapsed_us / 1000,
         "reason": search_pb2.StopReason.Name(report.stop_reason).removeprefix("STOP_REASON_").lower(),

@@ -120,7 +120,7 @@ class SearchStream:
         moves = list(position.moves)
         if self._game is None or key != self._key:
             self.close()
-            self._game = await link.client.play(position, **query.options)
+            self._game = await link.client.play(position, options=query.options)
             self._key, self._moves = key, moves
             return self._game
         same = 0

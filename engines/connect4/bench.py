@@ -1,5 +1,6 @@
 """Speed of Connect Four without a daemon."""
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -7,6 +8,9 @@ from functools import partial
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.engine import Connect4
+from plyd.engines.connect4.exact.table import Table
+from plyd.engines.connect4.exact.valuation import Valuation
+from plyd.engines.connect4.exact.words import board_words
 from plyd.engines.connect4.graph.searcher import OPTIONS, params_for
 from plyd.engines.connect4.playout import many_playouts
 from plyd.engines.connect4.rules import RULES
@@ -23,6 +27,7 @@ SEARCH_OPTIONS = {"solver": "false"}  # the solver's nodes do not count as simul
 PLAYOUTS, RUNS, SECONDS = 200_000, 5, 1.0
 SOLVED = ("4", "4", "4", "4", "2", "3", "5", "6", "2", "1")  # moves to a 7x6 position that takes the solver a while
 SOLVER_NODES = 2_000_000
+EXACT_POSITIONS, EXACT_PLIES = 40, 12  # of 7x6, from seeded random play
 
 
 def figures() -> Iterator[Figure]:
@@ -40,7 +45,10 @@ def figures() -> Iterator[Figure]:
     if CORES.count > 1:
         ratios = [_pace("12x12", threads=2) / _pace("12x12", threads=1) for _ in range(RUNS)]
         yield Figure(GAME, "graph search, 12x12, two cores", statistics.median(ratios), "times one", at_least=1.7)
-    yield Figure(GAME, "solver", _solver_pace() / 1e6, "M nodes/s")
+    yield Figure(GAME, "solver of large boards", _solver_pace() / 1e6, "M nodes/s")
+    milliseconds, pace = _exact_figures()
+    yield Figure(GAME, f"exact value of a 7x6 position after {EXACT_PLIES} plies, mean, one core", milliseconds, "ms")
+    yield Figure(GAME, "exact solver", pace / 1e6, "M nodes/s")
 
 
 def _pace(start: str, **options: OptionValue) -> float:
@@ -58,6 +66,22 @@ def _solver_pace() -> float:
     solver = Solver(position, board_array(position), params_for(position, 1.0).lines, table_for(1 << 20))
     seconds = _cpu_seconds(partial(solver.work, NEVER, SOLVER_NODES, Stop()))
     return solver.nodes / seconds
+
+
+def _exact_figures() -> tuple[float, float]:
+    """Milliseconds of the exact solver per position, each with an empty table and no book, and its nodes per second."""
+    chance, seconds, nodes, count = random.Random(1), 0.0, 0, 0
+    while count < EXACT_POSITIONS:
+        position = RULES.start()
+        for _ in range(EXACT_PLIES):
+            moves = RULES.legal_moves(position)
+            position = RULES.play(position, chance.choice(moves).text).position if moves else position
+        if RULES.legal_moves(position):
+            valuation = Valuation(board_words(position), Table(1 << 26))
+            seconds += _cpu_seconds(partial(valuation.work, NEVER, NEVER, Stop()))
+            nodes += valuation.nodes
+            count += 1
+    return 1e3 * seconds / count, nodes / seconds
 
 
 def _cpu_seconds(job: Callable[[], object]) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from plyd.engines.connect4.exact.table import LARGER_BYTES, Table
 from plyd.engines.connect4.graph.memory import graph_for, recycle
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
 from plyd.engines.connect4.rules import LARGEST, RULES, SMALLEST
@@ -20,13 +21,14 @@ class Connect4(Engine):
     card = Card(
         game="connect4",
         title="Connect Four",
-        summary="Monte-Carlo search of a graph of positions that propagates proven results, beside an exact solver.",
+        summary="Monte-Carlo search of a graph of positions that propagates proven results, beside an exact solver; "
+        "7x6 has an opening book.",
         position_notation="Size of an empty board: columns x rows, optionally with a forbidden cell by its column and "
         "its row from the bottom; or the rows from the top, x and o for stones, . empty, # forbidden. x moves first.",
         position_examples=("7x6", "12x10 #5,3", "......./......./......./......./...o.../..xx..."),
         move_notation="A column number; 1 is at the left.",
         move_examples=("1", "4"),
-        node_meaning="a simulation: one descent of the graph of positions, including those kept from earlier moves",
+        node_meaning="a simulation: one descent of the graph of positions",
         min_rows=SMALLEST,
         max_rows=LARGEST,
         min_columns=SMALLEST,
@@ -46,9 +48,10 @@ class Connect4(Engine):
         """Run each kernel once, so that all are compiled."""
         for method in ("graph", "uct"):
             searcher = self.searcher("classic", read_options(self.card.options, {"method": method}))
-            for start in ("7x6", "4x4"):
+            for start in ("7x6", "4x4", "9x4"):  # the last one has the solver of larger boards
                 list(searcher.search(RULES.parse(start), Limits(max_nodes=32), Stop()))
         recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag, NEVER)
+        Table(LARGER_BYTES).grow()
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:  # noqa: ARG002
         """A new searcher with its own memory."""

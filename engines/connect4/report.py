@@ -1,6 +1,7 @@
 """The graph's results as lines of play, best first."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN
 from plyd.engines.connect4.graph.memory import NONE, Graph
@@ -9,6 +10,7 @@ from plyd.engines.connect4.solver.solver import Verdict
 from plyd.engines.core.search import Line, Proven, Result, Score, WinProbability
 
 RESULTS = {WIN: Result.WIN, DRAW: Result.DRAW, LOSS: Result.LOSS}
+STATUS = {result: status for status, result in RESULTS.items()}
 RANK = {WIN: 2, DRAW: 1, OPEN: 1, LOSS: 0}
 LONGEST_LINE = 24
 
@@ -60,6 +62,16 @@ def choices_of(graph: Graph, root: int, columns: list[int], cells_left: int) -> 
         )
     found += [Choice(column, LOSS, most_plies=2, is_exact=True) for column in sorted(missing)]
     return found
+
+
+def with_proven(choices: list[Choice], known: Mapping[int, Proven]) -> list[Choice]:
+    """The choices with what a solver proved of each column."""
+    return [_proven_choice(choice, known[choice.column]) if choice.column in known else choice for choice in choices]
+
+
+def _proven_choice(choice: Choice, proven: Proven) -> Choice:
+    is_exact = proven.plies is not None
+    return replace(choice, proven_result=STATUS[proven.result], most_plies=proven.plies or 0, is_exact=is_exact)
 
 
 def lines_of(

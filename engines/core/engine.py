@@ -59,6 +59,8 @@ class Card:
     file_formats: tuple[str, ...] = ("text",)
     program: str = ""
     """Name of the outside program that plays. Empty for engines of our own."""
+    program_sha256: str = ""
+    """Which program that is: of its protocol, command, options and files. Other programs may have its name."""
 
 
 MOST_EXPLAINED = 1000

@@ -25,7 +25,7 @@ class Limits:
 
     max_seconds: float | None = None
     clock: Clock | None = None
-    max_nodes: int | None = None
+    max_nodes: int | None = None  # new ones, without those kept from earlier searches
     max_depth: int | None = None
     max_lines: int = 1
 
@@ -114,10 +114,11 @@ class Report:
     score: Score
     move: str | None = None
     lines: tuple[Line, ...] = ()
-    nodes: int = 0
+    nodes: int = 0  # of this search alone
     depth: int = 0
     seconds: float = 0.0
     stop_reason: StopReason | None = None
+    kept_nodes: int = 0  # of earlier searches, which this one began with
 
     @property
     def final(self) -> bool:

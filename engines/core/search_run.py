@@ -29,6 +29,9 @@ MOST_HELPERS = 4096  # more than searches ever have at once: a helper never wait
 class SearchRun(ABC):
     """One search in progress. Its time counts from its construction."""
 
+    kept_nodes = 0
+    """Nodes of earlier searches below the position, which a search that keeps its tree begins with."""
+
     def __init__(self, limits: Limits, stop: Stop) -> None:
         self.limits, self.stop = limits, stop
         self.max_nodes = upper(limits.max_nodes)
@@ -47,7 +50,7 @@ class SearchRun(ABC):
     @property
     @abstractmethod
     def nodes(self) -> int:
-        """Nodes counted against the limit."""
+        """New nodes, which count against the limit."""
 
     @property
     def is_finished(self) -> bool:
@@ -109,7 +112,7 @@ class SearchRun(ABC):
     def report_of(self, lines: tuple[Line, ...], reason: StopReason | None, *, nodes: int, depth: int) -> Report:
         """A report whose score and move are those of the first line."""
         best, seconds = lines[0], self.budget.elapsed_seconds
-        return Report(best.score, best.moves[0], lines, nodes, depth, seconds, reason)
+        return Report(best.score, best.moves[0], lines, nodes, depth, seconds, reason, self.kept_nodes)
 
 
 class DepthRun(SearchRun):

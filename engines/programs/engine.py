@@ -1,7 +1,12 @@
 """A game whose moves come from an outside program."""
 
+import contextlib
+import hashlib
+import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from plyd.engines.core.engine import Engine
 from plyd.engines.core.options import OptionValue
@@ -41,6 +46,21 @@ def usual_protocol(game: str, command: tuple[str, ...]) -> str:
     return "ugi" if first == "course" and not command[0].endswith(LIBRARIES) else first
 
 
+def fingerprint(program: Program, protocol: str) -> str:
+    """The SHA-256 of what decides how a program plays: protocol, command, options, and the files in the command.
+
+    A file counts by its content, wherever it is: a program that was changed is another one.
+    """
+    whole = hashlib.sha256(json.dumps([protocol, program.command[1:], program.options]).encode())
+    for word in program.command:
+        path = Path(program.folder or "", shutil.which(word) or word)
+        with contextlib.suppress(OSError, ValueError):
+            if path.is_file():
+                with path.open("rb") as file:
+                    whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
 class ProgramEngine(Engine):
     """Rules, variants and notation of a built-in game, and a program that plays it."""
 
@@ -54,6 +74,7 @@ class ProgramEngine(Engine):
             capabilities=frozenset(),
             models={},
             program=program.name,
+            program_sha256=fingerprint(program, protocol),
         )
         self._program = program
         self._pool = ProgramPool(lambda: PROTOCOLS[protocol](program), program.processes)

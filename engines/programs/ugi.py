@@ -12,6 +12,7 @@ VARIANT = "variant"  # name of the option that tells a program which rules to pl
 MAX_PV = 16  # moves of a line of play
 REPORT_SECONDS = 0.1  # between reports
 LARGEST_CENTIPAWNS = 4000
+LARGEST_DEPTH = 2**31 - 1  # fits in a message, whatever a program claims
 
 
 class UgiProgram(Conversation):
@@ -90,8 +91,8 @@ class UgiProgram(Conversation):
         line = playable(game, info.pv)
         if not line:
             return None
-        score = score_of(game, info)
-        return Report(score, line[0], (Line(line, score, depth=info.depth or None),), info.nodes, info.depth)
+        score, depth = score_of(game, info), min(info.depth, LARGEST_DEPTH)
+        return Report(score, line[0], (Line(line, score, depth=depth or None),), info.nodes, depth)
 
 
 def go_command(limits: Limits, seconds: float | None) -> GoCommand:

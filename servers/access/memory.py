@@ -11,8 +11,13 @@ from plyd.engines.core.errors import Overloaded
 from plyd.engines.core.search import Searcher
 
 UNLIMITED = 2**40  # megabytes
-RETRY_SECONDS = 0.5  # retry hint: nobody knows when memory comes free
+RETRY_SECONDS = 0.5  # retry hint: nobody knows when a search ends, or memory comes free
 _lock = threading.Lock()  # of all pools and grants in this process: each grant is in two pools
+
+
+def quota_exceeded(message: str, retry_seconds: float = RETRY_SECONDS) -> Overloaded:
+    """The error for a request beyond what a client may use, or beyond the memory that is left."""
+    return Overloaded(f"{message}; try again later", retry_seconds, "client_limit")
 
 
 class MemoryPool:
@@ -60,14 +65,14 @@ class MemoryGrant:
         lost: list[Searcher | None] = []  # freed when this returns, without the lock
         with _lock:
             if self._is_closed:
-                raise _refusal("the caller has left")
+                raise quota_exceeded("the caller has left")
             self._set_idle(False)
             if not self._fits(self._granted) and self._fits(least):
                 self._lose(lost)
             megabytes = self._granted or self._offer(wanted, least)
             if not self._fits(megabytes):
                 self._set_idle(self._granted > 0)
-                raise _refusal(f"the search needs {megabytes} MB of memory, which are not free")
+                raise quota_exceeded(f"the search needs {megabytes} MB of memory, which are not free")
             self._reclaim(megabytes, lost)
             self._granted = megabytes
             self._charge(megabytes)
@@ -133,7 +138,3 @@ class MemoryGrant:
             pool.idle.pop(self, None)
             if is_idle:
                 pool.idle[self] = None
-
-
-def _refusal(message: str) -> Overloaded:
-    return Overloaded(f"{message}; try again later", RETRY_SECONDS, "client_limit")

@@ -6,11 +6,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plyd.engines.core.errors import Overloaded
-from plyd.servers.access.memory import MemoryPool
+from plyd.servers.access.memory import MemoryPool, quota_exceeded
 
 ROUNDING_SECONDS = 1e-6
-RETRY_SECONDS = 0.5  # retry hint when a client runs too much at once: nobody knows when one of its searches ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +20,6 @@ class Quotas:
     move_seconds: float | None = None  # of one search
     requests_per_second: float | None = None
     memory_mb: int | None = None  # of all its searchers together
-
-
-def quota_exceeded(message: str, retry_seconds: float = RETRY_SECONDS) -> Overloaded:
-    """The error for a request beyond a client's quotas."""
-    return Overloaded(f"{message}; try again later", retry_seconds, "client_limit")
 
 
 class Client:

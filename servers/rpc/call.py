@@ -12,6 +12,7 @@ from typing import Any, Self
 import grpc.aio
 
 from plyd.engines.core.errors import EngineError, NotAllowed, Overloaded, ShuttingDown
+from plyd.servers.futures import mark_seen
 from plyd.servers.rpc.context import CallContext, Metadata, current_call
 from plyd.servers.rpc.decoding import UNREAD, check_message
 from plyd.servers.rpc.status import status_code, status_message, trailing_details
@@ -153,18 +154,12 @@ async def send(context: RpcContext, message: Any) -> None:
     try:
         if call.client.is_known:  # its right may end meanwhile: a refusal has to wait for the end of the write
             call.writing = asyncio.ensure_future(context.write(message))
-            call.writing.add_done_callback(_retrieve)
+            call.writing.add_done_callback(mark_seen)
             await asyncio.shield(call.writing)
         else:
             await context.write(message)
     except grpc.aio.InternalError:
         raise asyncio.CancelledError from None
-
-
-def _retrieve(done: asyncio.Future[Any]) -> None:
-    """Mark the exception of a future as seen: nobody waits for it any more if the call was cancelled."""
-    if not done.cancelled():
-        done.exception()
 
 
 class RequestReader:

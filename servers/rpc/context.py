@@ -18,10 +18,10 @@ ANONYMOUS = Client("")
 class CallContext:
     """One call: the metadata it came with, its client, the fields of its log line and its trace span.
 
-    `refusal` is why it was refused before its message was read.
+    `refusal` is why it was refused before its message was read; `must_wait` whether its turn has to come before that.
     """
 
-    __slots__ = ("client", "grant", "log_fields", "metadata", "peer", "refusal", "span", "writing")
+    __slots__ = ("client", "grant", "log_fields", "metadata", "must_wait", "peer", "refusal", "span", "writing")
 
     def __init__(self, metadata: Metadata = ()) -> None:
         self.metadata = metadata
@@ -29,6 +29,7 @@ class CallContext:
         self.client = ANONYMOUS  # until it is authenticated
         self.grant: Grant | None = None
         self.refusal: EngineError | None = None
+        self.must_wait = False
         self.writing: asyncio.Future[None] | None = None  # the last message of a stream, of a client that is known
         self.log_fields: dict[str, Any] = {}
         self.span: Span | None = None

@@ -2,7 +2,8 @@
 
 A call's metadata arrives first. gRPC receives and decodes the message of a unary call before its handler runs, that of
 a stream only when it is read. So a call that may not come in by its metadata alone gets a streaming handler: it is
-refused with its message unread, or admitted by its connection (a client certificate) and read then.
+refused with its message unread, or admitted by its connection (a client certificate) and read then. So does a call that
+has come in a crowd: its message is read when its turn has come.
 
 Bytes that cannot be decoded reach the service as UndecodableMessage and are refused like any other bad input. gRPC on
 its own would end the call with UNKNOWN and the name of an exception.
@@ -17,7 +18,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from plyd.engines.core.errors import BadMessage, Overloaded
-from plyd.servers.rpc.context import CallContext, begin_call
+from plyd.servers.rpc.context import CallContext, begin_call, current_call
 from plyd.servers.runtime import Runtime
 
 UNREAD = object()  # takes the place of a message that was not read yet
@@ -34,7 +35,7 @@ class UndecodableMessage:
 
 
 class MethodHandlers(NamedTuple):
-    """The usual handler of a method, and one that gets the call before its message is read."""
+    """The usual handler of a method, and one that waits for the call's turn before its message is read."""
 
     usual: Any
     unread: Any
@@ -58,7 +59,7 @@ class MessageDecoder(grpc.GenericRpcHandler):
             most_bytes = capacity.most_bytes if name in BATCH_METHODS else capacity.max_message_bytes
             decode = None if path in RAW_METHODS else lenient(handler.request_deserializer, most_bytes)
             usual = handler._replace(request_deserializer=decode, response_serializer=encode)
-            self._methods[path] = MethodHandlers(usual, unread_handler(usual))
+            self._methods[path] = MethodHandlers(usual, self._unread_handler(usual))
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:
         """The handler of a call, None if the method is not ours. Begins the call's context."""
@@ -66,7 +67,8 @@ class MessageDecoder(grpc.GenericRpcHandler):
         if method is None:
             return None
         call = begin_call(details.invocation_metadata or ())
-        return method.usual if self._may_come_in(call) else method.unread
+        call.must_wait = self._runtime.turns.must_wait()
+        return method.usual if self._may_come_in(call) and not call.must_wait else method.unread
 
     def _may_come_in(self, call: CallContext) -> bool:
         """Whether a call is admitted by its metadata; the context says why it is refused, if that is clear already."""
@@ -85,19 +87,21 @@ class MessageDecoder(grpc.GenericRpcHandler):
             return False
         return grant is not None or not needs_credentials
 
+    def _unread_handler(self, usual: Any) -> Any:
+        """The handler that waits for a call's turn if it must, and gets UNREAD in place of a unary call's message."""
+        behaviour = usual.stream_stream or usual.unary_stream or usual.unary_unary
+        turns = self._runtime.turns
 
-def unread_handler(usual: Any) -> Any:
-    """The handler that gets UNREAD instead of a unary call's message; a stream's handler is that already."""
-    if usual.request_streaming:
-        return usual
-    behaviour = usual.unary_stream if usual.response_streaming else usual.unary_unary
+        async def answer(requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+            call = current_call()
+            if call.must_wait and not call.refusal:
+                call.peer = context.peer()
+                await turns.wait(call.party)
+            response = await behaviour(requests if usual.request_streaming else UNREAD, context)
+            if response is not None:
+                await context.write(response)
 
-    async def answer(_: Any, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-        response = await behaviour(UNREAD, context)
-        if response is not None:
-            await context.write(response)
-
-    return grpc.stream_stream_rpc_method_handler(answer, usual.request_deserializer, usual.response_serializer)
+        return grpc.stream_stream_rpc_method_handler(answer, usual.request_deserializer, usual.response_serializer)
 
 
 def lenient(decode: Callable[[bytes], Any], most_bytes: int) -> Callable[[bytes], Any]:

@@ -8,6 +8,7 @@ import grpc.aio
 
 from plyd.engines.core.errors import BadBatch
 from plyd.engines.core.intrinsics import Stop
+from plyd.servers.futures import mark_seen
 from plyd.servers.rpc.call import RequestReader, send
 from plyd.servers.rpc.context import CallContext
 from plyd.servers.rpc.messages import answers_message
@@ -60,8 +61,7 @@ class EvaluateStream:
 
     def _done(self, answer: asyncio.Future[bytes]) -> None:
         self._running.discard(answer)
-        if not answer.cancelled():
-            answer.exception()  # mark it as retrieved, even if nobody waits for the answer
+        mark_seen(answer)
 
     def _job(self, request: engine_pb2.EvaluateRequest) -> Callable[[float], bytes]:
         """The job that evaluates one batch; raises BadBatch if it is not valid."""

@@ -61,6 +61,7 @@ def write_report(
     for line in report.lines:
         _write_line(message.lines.add(), line)
     message.nodes = report.nodes
+    message.kept_nodes = report.kept_nodes
     message.depth = report.depth
     message.elapsed_us = round(report.seconds * 1e6)
     message.waited_us = round(waited_seconds * 1e6)

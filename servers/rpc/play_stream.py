@@ -104,7 +104,7 @@ class PlayStream:
             record.rules.is_quick
             and request.WhichOneof("command") != "new_game"
             and len(request.moves.moves) <= FEW_MOVES
-            and len(record.moves) <= KEPT_PLIES  # a long history takes milliseconds to be replayed, or to be sent
+            and (len(record.moves) <= KEPT_PLIES or not record.has_history)  # a long one takes ms to replay, or to send
         )
 
     def _change(self, request: engine_pb2.PlayRequest) -> position_pb2.State:

@@ -1,5 +1,6 @@
 """Searches, in the order a request meets them.
 
+turns         parties that wait take turns: calls that come in crowds, and others
 game_record   the game that a request describes: start, moves, current position
 rules_pool    threads for questions about rules that would hold the event loop up
 known_question what a search is asked

@@ -31,6 +31,9 @@ class GameRecord:
 
         with history      start ──moves──────────────────────────> position
         without history                 start ──last KEPT_PLIES──> position     and the points and plies before it
+
+    Without history, start and moves still lead to the position, for a searcher that follows the game; when the moves
+    are as many as a position may have, they begin anew from the position of then.
     """
 
     def __init__(
@@ -51,7 +54,7 @@ class GameRecord:
         self.start_points, self.start_plies = check_points(points), check_plies(plies)
         first = self.rules.parse(start) if start else self.rules.start()
         self.start = self.rules.text(first)
-        self.moves: list[str] = []  # since the start; empty without history
+        self.moves: list[str] = []  # since the start
         self.plies = plies
         self._bytes = 0  # of the moves
         self._kept = deque([Step(first, points)], KEPT_PLIES + 1)  # positions, points so far, cells of the last move
@@ -92,7 +95,7 @@ class GameRecord:
 
     def play(self, moves: Sequence[str]) -> None:
         """Play all moves, or none if one of them is illegal."""
-        check_size(moves, self._bytes)
+        check_size(moves, self._bytes if self.has_history else 0)
         steps: deque[Step] = deque(maxlen=KEPT_PLIES + 1)
         position, points, _ = self._kept[-1]
         for number, move in enumerate(moves, self.plies + 1):
@@ -114,7 +117,7 @@ class GameRecord:
             raise BadCommand(f"cannot take back {plies} plies; {played} were played")
         if plies > kept and not self.has_history:
             raise BadCommand(f"cannot take back {plies} plies; without history the last {kept} can be taken back")
-        end = len(self.moves) - plies
+        end = len(self.moves) - plies  # below 0 if they have begun anew since then
         if plies > kept:
             again = GameRecord(self.engine, self.variant, self.start, self.moves[:end], points=self.start_points)
             self._kept = again._kept
@@ -122,7 +125,9 @@ class GameRecord:
             for _ in range(plies):
                 self._kept.pop()
         self.plies -= plies
-        if self.has_history:
+        if end < 0:
+            self._begin_here()
+        else:
             self._bytes -= size_of(self.moves[end:])
             del self.moves[end:]
 
@@ -143,9 +148,14 @@ class GameRecord:
         """Add moves that were found legal, and the positions and points after them."""
         self._kept.extend(steps)
         self.plies += len(moves)
-        if self.has_history:
-            self.moves += map(sys.intern, moves)  # a game has few different ones
-            self._bytes += size_of(moves)
+        self.moves += map(sys.intern, moves)  # a game has few different ones
+        self._bytes += size_of(moves)
+        if self._bytes > MAX_MOVES_BYTES and not self.has_history:
+            self._begin_here()
+
+    def _begin_here(self) -> None:
+        """Let start and moves begin at the current position."""
+        self.start, self.moves, self._bytes = self.rules.text(self.position), [], 0
 
 
 async def read_game(

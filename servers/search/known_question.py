@@ -11,7 +11,7 @@ RESOURCES = (MEMORY, THREADS)  # options that decide how soon a result is found,
 
 
 class Question(NamedTuple):
-    """What a search is asked. The model is the SHA-256 of the weights that answer, or the outside program's name."""
+    """What a search is asked. The model is the SHA-256 of the weights, or of the outside program, that answers."""
 
     game: str
     variant: str
@@ -32,7 +32,7 @@ def question_of(record: GameRecord, options: Mapping[str, OptionValue], limits: 
         record.rules.text(record.position),
         tuple((name, value) for name, value in options.items() if name not in RESOURCES),
         limits.max_lines,
-        model.sha256 if model else record.engine.card.program,
+        model.sha256 if model else record.engine.card.program_sha256,
     )
 
 

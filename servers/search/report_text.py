@@ -12,9 +12,14 @@ from plyd.engines.core.search import (
     Result,
     Score,
     StopReason,
+    Unknown,
     Unreachable,
     WinProbability,
 )
+
+MOST_COUNTED = 2**63 - 1
+MOST_PLIES = 2**32 - 1  # that a message of the schema holds
+MOST_SECONDS = 1e9
 
 
 class BadReport(ValueError):
@@ -42,9 +47,11 @@ def read_report_text(text: str) -> Report:
         move = told["move"]
         if not isinstance(move, str | None):
             raise BadReport(f"move {move!r}")
-        return Report(
-            score, move, lines, int(told["nodes"]), int(told["depth"]), float(told["seconds"]), stop_reason=reason
-        )
+        nodes, depth = _count(told["nodes"], MOST_COUNTED), _count(told["depth"], MOST_PLIES)
+        seconds = float(told["seconds"])
+        if not 0 <= seconds <= MOST_SECONDS:
+            raise BadReport(f"seconds {seconds}")
+        return Report(score, move, lines, nodes, depth, seconds, stop_reason=reason)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise BadReport(f"{text[:60]!r} is not a report: {error!r:.60}") from None
 
@@ -56,9 +63,17 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _read_line(told: dict[str, Any]) -> Line:
-    others = {name: int(told[name]) for name in ("visits", "depth") if name in told}
+    most = {"visits": MOST_COUNTED, "depth": MOST_PLIES}
+    others = {name: _count(told[name], largest) for name, largest in most.items() if name in told}
     shares = {name: float(told[name]) for name in ("probability", "prior") if name in told}
     return Line(tuple(map(str, told["moves"])), _read_score(told["score"]), **others, **shares)  # type: ignore[arg-type]
+
+
+def _count(told: Any, largest: int) -> int:
+    """A whole number that a message can hold."""
+    if not 0 <= (count := int(told)) <= largest:
+        raise BadReport(f"{count} is not from 0 to {largest}")
+    return count
 
 
 def _score_object(score: Score) -> dict[str, Any]:
@@ -70,15 +85,19 @@ def _score_object(score: Score) -> dict[str, Any]:
             told["probability"] = probability
         case Proven(result, plies):
             told |= {"proven": result.value} if plies is None else {"proven": result.value, "plies": plies}
+        case Unknown():
+            told["unknown"] = True
     return told | {"exact": True} if score.exact else told
 
 
 def _read_score(told: dict[str, Any]) -> Score:
-    value: ExpectedPoints | WinProbability | Proven | Unreachable = Unreachable()
+    value: ExpectedPoints | WinProbability | Proven | Unknown | Unreachable = Unreachable()
     if "points" in told:
         value = ExpectedPoints(float(told["points"]))
     elif "probability" in told:
         value = WinProbability(float(told["probability"]))
     elif "proven" in told:
-        value = Proven(Result(told["proven"]), int(told["plies"]) if "plies" in told else None)
+        value = Proven(Result(told["proven"]), _count(told["plies"], MOST_PLIES) if "plies" in told else None)
+    elif "unknown" in told:
+        value = Unknown()
     return Score(Side[str(told["for"]).upper()], value, bool(told.get("exact")))

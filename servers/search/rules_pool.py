@@ -2,7 +2,6 @@
 
 import asyncio
 import contextvars
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -10,6 +9,8 @@ from typing import TypeVar
 
 from plyd.engines.core.errors import BadCommand, Overloaded
 from plyd.engines.core.intrinsics import Stop
+from plyd.servers.futures import mark_seen
+from plyd.servers.search.turns import TurnQueue
 
 T = TypeVar("T")
 THREADS = 2  # rules are plain Python: more threads would only make the event loop wait longer for its turn
@@ -23,10 +24,14 @@ class RulesPool:
 
     def __init__(self, max_waiting: int) -> None:
         self.max_waiting = max_waiting
-        self.waiting = 0
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="rules")
         self._free = THREADS
-        self._queues: dict[object, deque[asyncio.Future[None]]] = {}  # of each party; the first one has the next turn
+        self._queue = TurnQueue()
+
+    @property
+    def waiting(self) -> int:
+        """Callers that wait for a thread."""
+        return len(self._queue)
 
     async def run(self, party: object, work: Callable[[], T]) -> T:
         """What the work returns; raises Overloaded if too much waits. If the caller leaves, `check_wanted` ends it."""
@@ -55,35 +60,22 @@ class RulesPool:
             raise Overloaded(
                 f"{self.waiting} questions about rules wait, the most allowed; try again later", RETRY_SECONDS, "rules"
             )
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(party, deque()).append(granted)
-        self.waiting += 1
+        waiter = self._queue.put(party)
         try:
-            await granted
+            await waiter
         except asyncio.CancelledError:
-            if granted.done() and not granted.cancelled():
-                self._release()
+            if not self._queue.remove(party, waiter) and not waiter.cancelled():
+                self._release()  # its turn came as its caller left
             raise
-        finally:
-            self.waiting -= 1
 
     def _done(self, future: asyncio.Future[T]) -> None:
         self._release()
-        if not future.cancelled():
-            future.exception()  # mark it as retrieved, even if nobody waits for the result
+        mark_seen(future)
 
     def _release(self) -> None:
-        """Give a free thread to the party whose turn it is; its next turn comes after all others."""
-        while self._queues:
-            party = next(iter(self._queues))
-            queue = self._queues.pop(party)
-            granted = queue.popleft()
-            if queue:
-                self._queues[party] = queue
-            if not granted.done():
-                granted.set_result(None)
-                return
-        self._free += 1
+        """Give a free thread to the party whose turn it is."""
+        if not self._queue.grant():
+            self._free += 1
 
 
 def check_wanted() -> None:

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.engines.core.intrinsics import Stop
+from plyd.servers.futures import mark_seen
 from plyd.servers.search.admission import expected_end, expected_starts
 from plyd.servers.search.fair_share import SLICE_SECONDS, FairShares
 from plyd.servers.search.job import Job, Priority, WaitBudget
@@ -308,8 +309,7 @@ class Scheduler:
             if job.priority is Priority.NORMAL:  # the others end when they are told to
                 self._mean_seconds += 0.1 * (job.seconds - self._mean_seconds)
             self._release_slot()
-        if not done.cancelled():
-            done.exception()  # mark it as retrieved, even if nobody waits for the result
+        mark_seen(done)
 
     def _release_slot(self) -> None:
         self._free += 1

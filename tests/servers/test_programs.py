@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
+from plyd.engines.core.search import Limits
 from plyd.engines.gomoku.engine import CARD
 from plyd.engines.gomoku.rules import RULES
 from plyd.engines.programs.engine import ProgramEngine
@@ -17,10 +18,13 @@ from plyd.engines.programs.process import Program
 from plyd.engines.tiles_2584.engine import CARD as CARD_2584
 from plyd.engines.tiles_2584.rules import GAME as GAME_2584
 from plyd.servers.daemon_config import read_program
+from plyd.servers.search.game_record import GameRecord
+from plyd.servers.search.known_question import question_of
 from plyd.servers.settings import BadSetting, gather
 from plyd.v1 import engine_pb2, search_pb2
 from tests.patience import SOON, until
 from tests.servers.daemons import search_request
+from tests.servers.fakes import FakeEngine
 
 BRAIN = (sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "engines" / "programs" / "brain.py"))
 SLOWLY = {"move_time_ms": SOON * 1000}
@@ -112,6 +116,31 @@ def test_a_program_hears_the_moves_that_led_to_a_position(open_daemon, tmp_path)
     position = {"variant": "hard", "moves": ["1@5", "3@10"]}
     report = daemon.caller.engine.Search(engine_pb2.SearchRequest(position=position, limits=SLOWLY)).report
     assert report.move == "down"
+
+
+def test_programs_of_one_name_are_asked_different_questions(tmp_path):
+    def question(*options, command="sh"):
+        program = Program((command, str(tmp_path / "player.sh")), "sh", options)
+        engine = ProgramEngine(FakeEngine(), program, "ugi")
+        return question_of(GameRecord(engine, "", ""), {}, Limits())
+
+    file = tmp_path / "player.sh"
+    file.write_text("first")
+    first = question()
+    assert first == question()
+    assert question(("Hash", "16")) != first != question(command="env")
+    file.write_text("second")
+    assert question() != first
+
+
+@pytest.mark.parametrize("without_history", [False, True])
+def test_a_program_hears_the_game_whether_or_not_its_states_have_history(open_daemon, without_history):
+    sticks = str(Path(BRAIN[-1]).with_name("ugi_sticks.py"))
+    program = Program((*BRAIN[:-1], sticks, "crash"), "tester", start_seconds=SOON)
+    daemon = open_daemon(ProgramEngine(FakeEngine(), program, "ugi"))
+    new, moves = {"new_game": {"without_history": without_history}}, {"moves": {"moves": ["1", "2"]}}
+    *_, failed = play(daemon, new, moves, {"go": {"limits": {"nodes": 9}}})
+    assert failed.error.message.endswith('"uginewgame | position startpos moves 1 2 | go nodes 9"')
 
 
 # --- Settings ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.board import DRAW, GLANCE_PLIES, LOSS, OPEN, WIN, board_array
+from plyd.engines.connect4.exact.book import shipped_book
+from plyd.engines.connect4.exact.solver import ExactSolver
+from plyd.engines.connect4.exact.table import Table
+from plyd.engines.connect4.exact.words import fits
 from plyd.engines.connect4.graph.features import WEIGHTS
 from plyd.engines.connect4.graph.kernel import (
     OUT_OF_ROOM,
@@ -22,7 +26,7 @@ from plyd.engines.connect4.graph.kernel import (
     workspace_for,
 )
 from plyd.engines.connect4.graph.memory import NONE, Graph, forget_all, graph_for, nodes_within, recycle, room_in
-from plyd.engines.connect4.report import RESULTS, Choice, choices_of, lines_of, visits_of
+from plyd.engines.connect4.report import RESULTS, Choice, choices_of, lines_of, visits_of, with_proven
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, RULES, Position, mover
 from plyd.engines.connect4.rules import lines_of as lines_of_four
 from plyd.engines.connect4.solver.alpha_beta import SolverTable, table_for
@@ -39,6 +43,7 @@ PLAYOUTS, FPU_REDUCTION = 4, 0.08  # see GraphParams
 SOLVABLE_CELLS = 36  # the solver starts when at most this many cells are empty
 ROUND_SIMULATIONS = 1_000  # per round
 SOLVER_NODES_A_SIMULATION = 60  # take about twice as long as the simulation
+EXACT_NODES_A_SIMULATION = 300  # of the exact solver of small boards: take about five times as long
 FEWEST_SOLVER_NODES = 2_000  # per round
 SLICE_NS = 15_000_000  # per round on several cores
 FEWEST_NODES = 1 << 12
@@ -75,6 +80,8 @@ class GraphSearcher:
         self._graph: Graph | None = None
         self._table: SolverTable | None = None
         self._solver: tuple[Position, Solver] | None = None
+        self._exact_table: Table | None = None
+        self._exact: tuple[Position, bool, ExactSolver] | None = None
         self.params: GraphParams
         self.workspaces = [workspace_for(1) for _ in range(max(self.threads, CORES.count))]
         self.looking = workspace_for(1)  # a separate random stream, so that extra looks do not change the search
@@ -88,7 +95,8 @@ class GraphSearcher:
 
     def touched_megabytes(self) -> int:
         """Memory that it keeps between searches."""
-        return touched_megabytes((*(self._graph or ()), *(self._table or ())))
+        exact = (self._exact_table.entries,) if self._exact_table else ()
+        return touched_megabytes((*(self._graph or ()), *(self._table or ()), *exact))
 
     def graph_at(
         self, position: Position, board: NDArray[np.uint16], wanted: int, deadline_ns: int, stop: Stop
@@ -100,7 +108,7 @@ class GraphSearcher:
         shape, columns = emptied(position), len(position.rows[0])
         if self._graph is None or self._shape != shape:
             self._graph = graph_for(nodes_within(self._megabytes * (1 - TABLE_SHARE), columns), columns)
-            self._shape, self._table = shape, None
+            self._shape, self._table, self._exact_table, self._exact = shape, None, None, None
             self.params = params_for(position, float(self.options["c"]), int(self.options["playouts"]))
         root = int(enter(self._graph, self.params, board, self.workspaces[0]))
         if root == NONE or room_in(self._graph) < min(wanted, self._graph.nodes.size // 2):
@@ -118,6 +126,19 @@ class GraphSearcher:
         share_ns = int(RECYCLE_SHARE * max(0, deadline_ns - now))
         most = max(2, min(wanted, graph.nodes.size // 2, share_ns // RECYCLE_NS))
         return bool(recycle(graph, root, most, stop.flag, min(NEVER, now + share_ns)) != NONE)
+
+    def exact_solver(self, position: Position, *, every_column: bool) -> ExactSolver:
+        """The position's solver on a small board: the existing one if it was working on this position, else a new one.
+
+        Its table is kept while the board has the same shape: what it holds stays true.
+        """
+        if self._exact is None or self._exact[:2] != (position, every_column):
+            if self._exact_table is None:
+                self._exact_table = Table(int(self._megabytes * (1 << 20) * TABLE_SHARE))
+            book = shipped_book(RULES.text(emptied(position)))
+            solver = ExactSolver(position, self._exact_table, book, every_column=every_column)
+            self._exact = position, every_column, solver
+        return self._exact[2]
 
     def solver(self, position: Position, board: NDArray[np.uint16], seconds: float | None) -> Solver:
         """The position's solver: the existing one if it was working on this position, else a new one."""
@@ -143,7 +164,8 @@ class GraphRun(SearchRun):
         in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.workspaces))
         wanted = max(min(self.max_nodes, in_time), FEWEST_NODES)
         self._graph, self._root = owner.graph_at(position, self._board, wanted, self.deadline_ns, stop)
-        self._solver: Solver | None = None
+        self.kept_nodes = visits_of(self._graph, self._root)
+        self._solver: Solver | ExactSolver | None = None
         seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
         for i, space in enumerate(owner.workspaces):
             space.random[0] = seed ^ i << 1 | 1
@@ -158,9 +180,9 @@ class GraphRun(SearchRun):
 
     @property
     def nodes(self) -> int:
-        """Simulations through the root; kept below the limit until the solver, if any, has run."""
-        visits = self._visits
-        return visits if self._solver is None or self._solver.nodes else min(visits, self.max_nodes - 1)
+        """New simulations through the root; kept below the limit until the solver, if any, has run."""
+        made = self._simulations
+        return made if self._solver is None or self._solver.nodes else min(made, self.max_nodes - 1)
 
     def is_deep_enough(self, depth: int) -> bool:
         """Whether the principal variation has this length."""
@@ -169,12 +191,13 @@ class GraphRun(SearchRun):
     def step(self) -> None:
         """One round of simulations and solving: in turn on one core, in parallel on several."""
         threads, solver = self.threads_for(self._owner.threads, len(self._owner.workspaces)), self._solver
-        left = max(0, self.max_nodes - self._visits)
+        left = max(0, self.max_nodes - self._simulations)
         end, simulations = self.deadline_ns, min(ROUND_SIMULATIONS, left)
         if threads > 1:
             end, simulations = min(end, time.monotonic_ns() + SLICE_NS), -(-left // threads)
         if solver and (threads == 1 or solver.verdict):
-            nodes = max(min(ROUND_SIMULATIONS, left) * SOLVER_NODES_A_SIMULATION, FEWEST_SOLVER_NODES)
+            pace = EXACT_NODES_A_SIMULATION if isinstance(solver, ExactSolver) else SOLVER_NODES_A_SIMULATION
+            nodes = max(min(ROUND_SIMULATIONS, left) * pace, FEWEST_SOLVER_NODES)
             solver.work(self.deadline_ns, nodes, self.stop)
         if not (solver and solver.verdict):
             jobs = self._send_helpers(threads - 1, end, simulations)
@@ -188,20 +211,23 @@ class GraphRun(SearchRun):
     def report(self, reason: StopReason | None) -> Report:
         """The result so far."""
         lines = self._lines(self.limits.max_lines, with_all=reason is not None and self.limits.max_lines > 1)
-        return self.report_of(lines, reason, nodes=self._visits, depth=len(lines[0].moves))
+        return self.report_of(lines, reason, nodes=self._simulations, depth=len(lines[0].moves))
 
     @property
-    def _visits(self) -> int:
-        return visits_of(self._graph, self._root)
+    def _simulations(self) -> int:
+        return visits_of(self._graph, self._root) - self.kept_nodes
 
     def _consult(self) -> None:
         """Start the solver when it is worthwhile, and pass it the graph's proven result."""
         if not self._owner.options["solver"]:
             return
+        if fits(self._position):
+            self._solver = self._owner.exact_solver(self._position, every_column=self.limits.max_lines > 1)
+            return
         status = int(self._graph.nodes["status"][self._root])
         if self._solver is None and (status != OPEN or self._cells_left <= SOLVABLE_CELLS):
             self._solver = self._owner.solver(self._position, self._board, self.budget.seconds)
-        if self._solver and status != OPEN:
+        if isinstance(self._solver, Solver) and status != OPEN:
             self._solver.hear(RESULTS[status], int(self._graph.nodes["plies"][self._root]))
 
     def _simulate(self, space: GraphWorkspace, end: int, simulations: int) -> int:
@@ -221,10 +247,12 @@ class GraphRun(SearchRun):
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
         """Lines of the best moves, at most `most`, best first; `with_all` also evaluates moves without visits."""
         columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
+        known = self._solver.columns if isinstance(self._solver, ExactSolver) else {}
         if self._graph.nodes["degree"][self._root] == 0:  # decided by `glance`
-            choices = [self._looked_at(Choice(column, OPEN)) for column in columns]
+            choices = with_proven([self._looked_at(Choice(column, OPEN)) for column in columns], known)
         else:
             choices = choices_of(self._graph, self._root, columns, self._cells_left)
+            choices = with_proven(choices, known)
             if with_all:
                 choices = [
                     choice if choice.visits or choice.proven_result else self._looked_at(choice) for choice in choices

@@ -30,7 +30,7 @@ STEPS = (1, STRIDE, STRIDE + 1, STRIDE - 1)  # to the next point of a row, a col
 LINES = 192  # number of line words: 32 rows, 32 columns, 64 of each diagonal
 NOBODY, X, O, WALL = 0, 1, 2, 3  # what is on a point  # noqa: E741
 OCCUPIED = 15  # index of the set of all stones, in place of a sixteenth kind of x
-HASH, FREE, SIZE, RADIUS = range(4)  # indices in `state`
+HASH, FREE, SIZE, RADIUS, HAS_FOULS = range(5)  # indices in `state`
 KEPT = 5  # numbers that `fouls.py` stores per point on its stack
 FIRST_THREAT = np.uint16(A_THREE << KIND_SHIFT)
 OF_O = np.uint32(1 << 16)  # start of o's half of `combined`
@@ -47,7 +47,7 @@ class Board(NamedTuple):
     sets: NDArray[np.uint32]  # by colour, kind and row: the points of a kind, from A_THREE on
     many: NDArray[np.int32]  # by colour and kind: number of points
     sums: NDArray[np.int32]  # by colour, and whether it is to move: the evaluation's sums
-    state: NDArray[np.uint64]  # indexed by HASH, FREE, SIZE, RADIUS
+    state: NDArray[np.uint64]  # indexed by HASH, FREE, SIZE, RADIUS, HAS_FOULS
     classes: NDArray[np.uint8]
     combined: NDArray[np.uint16]
     value: NDArray[np.int64]  # by combination: value if its colour is not to move, and << 32 if it is
@@ -108,7 +108,7 @@ def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
         sets=np.zeros(2 * KINDS * STRIDE, np.uint32),
         many=np.zeros(2 * KINDS, np.int32),
         sums=np.zeros(4, np.int32),
-        state=np.zeros(4, np.uint64),
+        state=np.zeros(5, np.uint64),
         classes=found.classes,
         combined=found.combined,
         value=weights.value[::2] + (weights.value[1::2].astype(np.int64) << 32),
@@ -118,6 +118,7 @@ def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
     )
     board.state[SIZE] = size
     board.state[RADIUS] = radius_of(rule)
+    board.state[HAS_FOULS] = rule is Rule.RENJU
     board.stone.reshape(ROWS, STRIDE)[MARGIN : MARGIN + size, MARGIN : MARGIN + size] = NOBODY
     count_anew(board)
     return board

@@ -1,6 +1,6 @@
 """Points that renju forbids to x, by the board's tables: a fast version of `renju.py`.
 
-With other rules no point has the kinds tested here, so searches need not know the rule.
+With other rules HAS_FOULS is 0 and nothing is tested, so searches need not know the rule.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import (
+    HAS_FOULS,
     KEPT,
     MARGIN,
     NOBODY,
@@ -32,7 +33,9 @@ REACH = 3  # largest distance between two stones of an open four
 @njit(inline="always")
 def may_be_foul(v: View, point: int, colour: int) -> bool:
     """Whether an empty point may be forbidden to a colour, by its kind alone."""
-    return colour == X and (v.combo[2 * point] == NO_COMBO or kind_at(v, point, X) >= MAYBE_FOUL)
+    if colour != X or v.state[HAS_FOULS] == 0:
+        return False
+    return bool(v.combo[2 * point] == NO_COMBO or kind_at(v, point, X) >= MAYBE_FOUL)
 
 
 @njit(nogil=True)
@@ -113,7 +116,7 @@ def _opens_four(v: View, point: int, other: int, line: int, near: int) -> bool:
 @njit(nogil=True)
 def without_fouls(v: View, colour: int, moves: Any, start: int, end: int) -> int:
     """Remove the points forbidden to a colour from moves[start:end]; returns the new end."""
-    if colour != X:
+    if colour != X or v.state[HAS_FOULS] == 0:
         return end
     kept = start
     for i in range(start, end):

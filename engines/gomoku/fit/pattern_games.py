@@ -14,16 +14,16 @@ from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.evaluation import Weights, load
 from plyd.engines.gomoku.board.vcf import vcf_for
 from plyd.engines.gomoku.fit.records import PatternGame
-from plyd.engines.gomoku.negascout.kernel import (
+from plyd.engines.gomoku.negascout.kernel import search_slice
+from plyd.engines.gomoku.negascout.table import table_for
+from plyd.engines.gomoku.negascout.techniques import plain
+from plyd.engines.gomoku.negascout.workspace import (
     BEST_MOVE,
     DECIDED,
     SURE,
     VALUE,
     NegaScoutLimit,
-    NegaScoutParams,
     begin_search,
-    search_slice,
-    table_for,
     workspace_for,
 )
 from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board, move_at
@@ -33,7 +33,7 @@ class Sparring:
     """A NegaScout player with a fixed number of nodes per move, on one thread."""
 
     def __init__(self, rules: GomokuRules, nodes: int, weights: Weights | None = None) -> None:
-        self.rules, self.nodes, self.params, self.weights = rules, nodes, NegaScoutParams(24, 64, 200), weights
+        self.rules, self.nodes, self.params, self.weights = rules, nodes, plain(64, 200, width=24), weights
         self._boards: dict[int, Board] = {}
         self._table, self._space, self._vcf = table_for(1 << 16), workspace_for(), vcf_for(1 << 13)
 

@@ -18,6 +18,7 @@ from plyd.engines.gomoku.board.vct import continue_vct, vct_for
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import (
     IS_WHOLE,
+    LOSS,
     NODE,
     OPEN,
     ROOT,
@@ -157,6 +158,16 @@ class SearchTree:
                 self.root["status"] = WIN
             nodes, is_new = nodes - slice_nodes, False
         self._show()  # an unfinished search leaves its moves on the board
+
+    def refute(self, point: int, reply: int | None) -> None:
+        """Mark the root's move at a point as lost to a reply."""
+        with self._lock:
+            children = self.children_of(self.root)
+            [at] = np.flatnonzero(children["point"] == point)
+            if children[at]["status"] == OPEN:
+                children["reply"][at], children["plies"][at], children["status"][at] = reply, UNKNOWN_PLIES, WIN
+            if self.root["flags"] & IS_WHOLE and np.all(children["status"] == WIN):
+                self.root["plies"], self.root["status"] = children["plies"].max() + 1, LOSS
 
     def simulate(self, simulations: int) -> None:
         """Run `simulations` simulations in this thread; fewer if the result is proven first."""

@@ -1,5 +1,6 @@
 """The MCTS searcher: limits, clocks, threads and reports around the search tree."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plyd.engines.core.cores import CORES
-from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
@@ -17,13 +18,19 @@ from plyd.engines.gomoku.board.board import NOBODY, WALL, O, X
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import DRAW, LOSS, NODE, OPEN, WIN, order
 from plyd.engines.gomoku.mcts.search_tree import BATCH, Cells, SearchTree, params_of
+from plyd.engines.gomoku.prover import Refuter
 from plyd.engines.gomoku.rules import BLOCKED, EMPTY, SIDES, GomokuRules, Position, move_at
 
 ROUND_NS = 50_000_000  # threads simulate this long between synchronisations
+ROUND_SIMULATIONS = 64  # in a round, if nodes are limited
 ROUND_NODES = 1 << 15  # nodes reserved for a round
 LEAF_NS = 600_000  # estimated time per leaf, before it is measured
 FOUR_NODES, THREE_NODES = 20_000, 5_000  # for the search for a forced win at the root
 SEEK_SHARE = 0.1  # share of the time for that search
+REFUTE_NODES = 40  # per simulation, for the opponent's forced win after the best move: about a fifth of the time
+REFUTE_MOVES = 3  # the best move and the runners-up
+REFUTE_SLOTS, REFUTE_SLICE_NODES = 1 << 16, 1000
+LOOK_SHARE = 0.05  # the last share of the time, for a last look at the best move
 LONGEST_LINE = 40
 EXACT_PLIES = 4  # a win or loss this near is reported with its length; a longer one may have a shorter way
 STONES = {EMPTY: NOBODY, "x": X, "o": O, BLOCKED: WALL}
@@ -42,6 +49,7 @@ class MctsSearcher:
         self._c_puct = float(options["c"])
         self._most_nodes = max(ROUND_NODES, (megabytes << 20) // NODE.itemsize // 2)
         self._tree: SearchTree | None = None
+        self.refuter = Refuter(rules.rule, REFUTE_SLOTS)
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
@@ -84,7 +92,15 @@ class MctsRun(SearchRun):
         super().__init__(limits, stop)
         self._owner, self._position = owner, position
         self._tree = owner.tree_at(position)
+        self.kept_nodes = int(self._tree.root["visits"])
         self._leaf_ns = LEAF_NS
+        self._refuter, self._nodes_before = owner.refuter, self.nodes
+        self._look_ns = (
+            NEVER if self.budget.seconds is None else self.deadline_ns - int(self.budget.seconds * 1e9 * LOOK_SHARE)
+        )
+        if limits.max_nodes is not None:  # reproducible
+            self._refuter.forget()
+        self._refuter.begin(position, self._tree.mover)
         if not self._tree.is_sought:
             self._tree.is_sought = True
             seconds = self.budget.seconds
@@ -103,8 +119,8 @@ class MctsRun(SearchRun):
 
     @property
     def nodes(self) -> int:
-        """Simulations through the root, including those of earlier searches."""
-        return int(self._tree.root["visits"])
+        """New simulations through the root."""
+        return int(self._tree.root["visits"]) - self.kept_nodes
 
     @property
     def step_ns(self) -> int:
@@ -116,20 +132,38 @@ class MctsRun(SearchRun):
         return len(self._lines(1)[0].moves) >= depth
 
     def step(self) -> None:
-        """One round of simulations on all threads."""
+        """One round of simulations on all threads, then a look at what the best moves allow."""
+        if time.monotonic_ns() >= self._look_ns and self._refute(self.deadline_ns, math.inf):
+            return
         self._tree.make_room(ROUND_NODES, self.deadline_ns)
-        end = min(self.deadline_ns, time.monotonic_ns() + ROUND_NS)
+        end, most = min(self.deadline_ns, time.monotonic_ns() + ROUND_NS), self.max_nodes
         if self.limits.max_depth:
             end = min(end, time.monotonic_ns() + 1_000_000)
+        if self.limits.max_nodes is not None:  # rounds by simulations, not time: reproducible
+            end, most = self.deadline_ns, min(most, self.nodes + ROUND_SIMULATIONS)
         threads = self.threads_for(self._owner.threads, len(self._tree.threads))
-        jobs = [helper_threads().submit(self._simulate, thread, end) for thread in range(1, threads)]
-        self._simulate(0, end)
+        jobs = [helper_threads().submit(self._simulate, thread, end, most) for thread in range(1, threads)]
+        self._simulate(0, end, most)
         for job in jobs:
             job.result()
+        self._refute(self.deadline_ns, REFUTE_NODES * (self.nodes - self._nodes_before))
 
-    def _simulate(self, thread: int, end: int) -> None:
-        """Simulate until `end` or another reason to stop, with smaller batches near the end."""
-        tree, most = self._tree, self.max_nodes
+    def _refute(self, end: int, share: float) -> bool:
+        """Look for the opponent's forced win after the best moves, for a share of nodes; whether it looked at all."""
+        has_looked = False
+        while self._refuter.nodes < share and time.monotonic_ns() < end and not self.stop.poll():
+            best = order(self._tree.children_of(self._tree.root))[:REFUTE_MOVES]
+            point = self._refuter.open_move([int(child["point"]) for child in best if child["status"] == OPEN])
+            if point is None or self.is_finished:
+                break
+            has_looked = True
+            if self._refuter.work(point, REFUTE_SLICE_NODES):
+                self._tree.refute(point, self._refuter.reply_to(point))
+        return has_looked
+
+    def _simulate(self, thread: int, end: int, most: int) -> None:
+        """Simulate until `end`, `most` nodes or another reason to stop, with smaller batches near the end."""
+        tree, most = self._tree, self.kept_nodes + most
         is_first = thread == 0  # each round makes at least one simulation
         while not self.stop.poll() and tree.root["status"] == OPEN:
             began, visits = time.monotonic_ns(), int(tree.root["visits"]) + int(tree.root["virtual_loss"])

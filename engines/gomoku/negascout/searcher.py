@@ -18,15 +18,16 @@ from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.gomoku.board.board import FREE, Board, O, X, board_of, place_of, set_up
 from plyd.engines.gomoku.board.evaluation import SCALE
-from plyd.engines.gomoku.board.vcf import WIN, vcf_for
-from plyd.engines.gomoku.board.vct import continue_vct, vct_for
-from plyd.engines.gomoku.negascout.kernel import (
+from plyd.engines.gomoku.board.vcf import ATTACKER, vcf_for
+from plyd.engines.gomoku.board.vct import vct_for
+from plyd.engines.gomoku.negascout.kernel import FINISHED, search_slice
+from plyd.engines.gomoku.negascout.table import ENTRY, follow, store_win, table_for
+from plyd.engines.gomoku.negascout.techniques import shipped
+from plyd.engines.gomoku.negascout.workspace import (
     BEST,
     BEST_MOVE,
     DECIDED,
     END,
-    ENTRY,
-    FINISHED,
     NEXT,
     NODES,
     ROOT_MOVES,
@@ -34,23 +35,19 @@ from plyd.engines.gomoku.negascout.kernel import (
     VALUE,
     WON,
     NegaScoutLimit,
-    NegaScoutParams,
     begin_search,
-    follow,
-    search_slice,
-    table_for,
     workspace_for,
 )
+from plyd.engines.gomoku.prover import Prover, Refuter, slice_of
 from plyd.engines.gomoku.rules import SIDES, GomokuRules, Position, move_at
 
-WIDTH, LEAF_VCF_NODES, VCF_NODES = 5, 24, 100  # see NegaScoutParams
 DEEPEST = 60
 SLICE_NS, SLICE_NODES = 15_000_000, 4_000
 FEWEST_ENTRIES, ENTRIES_A_SECOND = 1 << 16, 1_500_000  # of the transposition table
 ASPIRATION_WINDOW = 80  # initial half-width around the last value
 VCT_SLOTS = 1 << 18  # positions in the VCT prover's table
-VCT_SLICE_NODES = 4_000  # per turn of the VCT prover
-VCT_SHARE = 0.15  # the prover's maximum share of the time or nodes
+PROVE_SHARE, REFUTE_SHARE = 0.15, 0.1  # of the nodes: for a VCT of our own, and of the opponent's after the best move
+FAR_PLIES = 400  # plies of a result whose length is not known
 
 
 class Worker:
@@ -91,7 +88,7 @@ class NegaScoutSearcher:
         self.rules = rules
         self.threads = int(options["threads"])
         self.workers = [Worker(rules) for _ in range(max(self.threads, CORES.count))]
-        self.vct, self._spare = vct_for(VCT_SLOTS), Worker(rules)
+        self.vct, self.refuter, self._spare = vct_for(VCT_SLOTS), Refuter(rules.rule, VCT_SLOTS), Worker(rules)
         self._most_entries = 1 << (megabytes * 2**20 // ENTRY.itemsize).bit_length() - 1
         self._reserved, self._entries = table_for(self._most_entries), 0
 
@@ -139,9 +136,15 @@ class NegaScoutRun(SearchRun):
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND * self._threads)
         self._table = owner.table(min(in_time, self.max_nodes), anew=is_again)
-        self._params = NegaScoutParams(WIDTH, LEAF_VCF_NODES, VCF_NODES)
+        self._params = shipped()
         self._main = owner.workers[0]
-        self._prover = Prover(owner, position, self._colour, forget=is_again)
+        if is_again:
+            owner.refuter.forget()
+            for array in owner.vct:
+                array.fill(0)
+        self._prover = Prover(board_of(position, owner.rules.rule), owner.vct, self._colour)
+        self._refuter = owner.refuter
+        self._refuter.begin(position, self._colour)
         self._help = Stop()
         self._jobs: list[Future[Any]] = []
         self._depth, self._window = 1, (-SURE, SURE)
@@ -149,6 +152,7 @@ class NegaScoutRun(SearchRun):
         self._fresh: list[tuple[int, int, int]] = []  # the same at the current depth
         self._is_begun = False
         self._is_finished = False
+        self._is_doubtful = False  # all moves that were searched lose: next time all are searched
 
     @property
     def is_finished(self) -> bool:
@@ -162,15 +166,11 @@ class NegaScoutRun(SearchRun):
     def step(self) -> None:
         """One turn: a slice of the VCT prover if due, then a slice of deepening."""
         self._call_help()
-        if self.has_answer and self.limits.max_depth is None and self._is_prover_due():
-            self._prover.work(min(VCT_SLICE_NODES, max(1, self.max_nodes - self.nodes)))
-            if self._prover.winner is not None:
-                self._found = [(self._prover.winner, SURE, 0)]
-                self._fresh, self._is_begun = [], False
-                self._is_finished = True
-                return
+        if self.has_answer and self.limits.max_depth is None and self._prove():
+            return
         if not self._is_begun:
-            begin_search(self._main.space, self._depth, *self._window)
+            self._store_refutations()
+            begin_search(self._main.space, self._depth, *self._window, every_move=self._is_doubtful)
             self._is_begun = True
         nodes, end, stop = NEVER, NEVER, Stop()  # no limits until there is an answer
         if self.has_answer:
@@ -182,13 +182,34 @@ class NegaScoutRun(SearchRun):
             self._is_begun = False
             self._finish_line()
 
-    def _is_prover_due(self) -> bool:
-        """Whether the prover has used less than its share: of the nodes if they are limited, else of the time."""
-        if self._prover.is_over:
-            return False
-        if self.limits.max_nodes is not None:
-            return self._prover.nodes <= VCT_SHARE * self.nodes
-        return self._prover.spent_ns <= VCT_SHARE * (time.monotonic_ns() - self.budget.began_ns)
+    def _prove(self) -> bool:
+        """The provers' turns; whether the result is proven."""
+        left, best = self.max_nodes - self.nodes, self._known()[0][0]
+        nodes = slice_of(PROVE_SHARE, self._prover.nodes, self.nodes)
+        if nodes and not self._prover.is_over:
+            self._prover.work(min(nodes, max(1, left)))
+            if self._prover.winner is not None:
+                self._found = [(self._prover.winner, SURE, 0)]
+                self._fresh, self._is_begun = [], False
+                self._is_finished = True
+                return True
+        nodes = slice_of(REFUTE_SHARE, self._refuter.nodes, self.nodes)
+        if nodes and self._refuter.open_move([best]) and self._refuter.work(best, min(nodes, max(1, left))):
+            self._begin_again()
+        return False
+
+    def _begin_again(self) -> None:
+        """The best move is refuted: deepen from the first ply again, with the refutation in the table."""
+        set_up(self._main.board, self._position)
+        self._main.space.barred.fill(0)
+        self._fresh, self._is_begun = [], False
+        self._depth, self._window = 1, (-SURE, SURE)
+
+    def _store_refutations(self) -> None:
+        """Put the refuted moves into the transposition table, as won by the opponent."""
+        for point, key in self._refuter.keys.items():
+            if (reply := self._refuter.reply_to(point)) is not None:
+                store_win(self._table, np.uint64(key) ^ ATTACKER[3 - self._colour], SURE - FAR_PLIES, reply)
 
     def _run(self, worker: Worker, nodes: int, end: int, stop: Stop) -> int:
         limit = NegaScoutLimit(np.int64(nodes), np.int64(end), stop.flag)
@@ -215,6 +236,7 @@ class NegaScoutRun(SearchRun):
             self._is_finished = True
             return
         self._depth += 1
+        self._is_doubtful = best < -WON
         if self._depth > 4 and self.limits.max_lines == 1:
             self._window = (max(-SURE, best - ASPIRATION_WINDOW), min(SURE, best + ASPIRATION_WINDOW))
 
@@ -252,8 +274,12 @@ class NegaScoutRun(SearchRun):
 
     @property
     def nodes(self) -> int:
-        """Positions searched, by all threads and by the prover."""
-        return sum(worker.nodes for worker in self._owner.workers[: self._threads]) + self._prover.nodes
+        """Positions searched, by all threads and by the provers."""
+        return (
+            sum(worker.nodes for worker in self._owner.workers[: self._threads])
+            + self._prover.nodes
+            + self._refuter.nodes
+        )
 
     def report(self, reason: StopReason | None) -> Report:
         """The result so far."""
@@ -285,35 +311,10 @@ class NegaScoutRun(SearchRun):
         )
 
 
-class Prover:
-    """Searches for a VCT, one slice at a time."""
-
-    def __init__(self, owner: NegaScoutSearcher, position: Position, colour: int, *, forget: bool) -> None:
-        self._vct, self._colour = owner.vct, colour
-        if forget:
-            for array in self._vct:
-                array.fill(0)
-        self._board = board_of(position, owner.rules.rule)
-        self._is_new, self.is_over = True, False
-        self.spent_ns, self.nodes = 0, 0
-        self.winner: int | None = None
-
-    def work(self, nodes: int) -> None:
-        """Continue for `nodes` nodes."""
-        began = time.monotonic_ns()
-        found, point, used = continue_vct(self._board, self._vct, self._colour, nodes, self._is_new)
-        self._is_new = False
-        self.nodes += used
-        self.is_over = found != 0
-        if found == WIN:
-            self.winner = int(point)
-        self.spent_ns += time.monotonic_ns() - began
-
-
 def score_of(position: Position, value: int) -> Score:
     """A value of the search as a Score for the side to move."""
     side = SIDES[position.mover]
     if abs(value) > DECIDED:
         plies = SURE - abs(value)
-        return Score(side, Proven(Result.WIN if value > 0 else Result.LOSS, plies or None))
+        return Score(side, Proven(Result.WIN if value > 0 else Result.LOSS, plies if 0 < plies < FAR_PLIES else None))
     return Score(side, WinProbability(1 / (1 + math.exp(-value / SCALE))))

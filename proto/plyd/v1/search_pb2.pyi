@@ -107,7 +107,9 @@ class Limits(_message.Message):
     soon as there is a move. Default: no limit.
     """
     nodes: _builtins.int
-    """Nodes to visit, at least 1: what a node is, Describe says. Default: no limit."""
+    """New nodes to visit, at least 1, without those kept from earlier searches of the game: what a node is, Describe
+    says. Default: no limit.
+    """
     depth: _builtins.int
     """Depth to search, in plies, at least 1; moves of chance do not count. Default: no limit."""
     @_builtins.property
@@ -344,6 +346,7 @@ class Report(_message.Message):
     STOP_REASON_FIELD_NUMBER: _builtins.int
     MEMORY_LOST_FIELD_NUMBER: _builtins.int
     KNOWN_FIELD_NUMBER: _builtins.int
+    KEPT_NODES_FIELD_NUMBER: _builtins.int
     final: _builtins.bool
     """True for the last report of a search, and only for it."""
     move: _builtins.str
@@ -351,12 +354,12 @@ class Report(_message.Message):
     moves here.
     """
     nodes: _builtins.int
-    """Nodes visited so far."""
+    """New nodes visited so far by this search; those that it kept from earlier ones are in kept_nodes."""
     depth: _builtins.int
     """Depth completed so far, in plies as in Limits.depth. 0 where depth means nothing."""
     elapsed_us: _builtins.int
-    """Time spent searching, in microseconds, the wait for a slot not included; time in which the search was paused for
-    another caller's counts.
+    """Time since the search began, in microseconds, the wait for a slot not included. Time in which the search was paused
+    for another caller's counts, as it does for the limits: nodes by this time is the speed that the caller got.
     """
     waited_us: _builtins.int
     """Time spent waiting for a search slot, in microseconds."""
@@ -369,8 +372,12 @@ class Report(_message.Message):
     known: _builtins.bool
     """True if the daemon knew the answer, so that nothing was searched now: an earlier search of the same question had
     finished with an exact score or a proven result; or, where the daemon has a store, Search or Analyze found a search
-    there that had as much time as is allowed now. nodes and elapsed_us are then those of that search, and waited_us is
-    0. A search with a limit on nodes or depth is never answered like this. Default false.
+    there that had as much time as is allowed now. nodes, kept_nodes and elapsed_us are then those of that search, and
+    waited_us is 0. A search with a limit on nodes or depth is never answered like this. Default false.
+    """
+    kept_nodes: _builtins.int
+    """Nodes that this search began with: what earlier searches of the game visited below this position and the engine
+    has kept. 0 for an engine that keeps no tree. Default 0.
     """
     @_builtins.property
     def score(self) -> Global___Score:
@@ -396,10 +403,11 @@ class Report(_message.Message):
         stop_reason: Global___StopReason.ValueType = ...,
         memory_lost: _builtins.bool = ...,
         known: _builtins.bool = ...,
+        kept_nodes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "move", b"move", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "known", b"known", "lines", b"lines", "memory_lost", b"memory_lost", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_move", b"_move", "depth", b"depth", "elapsed_us", b"elapsed_us", "final", b"final", "kept_nodes", b"kept_nodes", "known", b"known", "lines", b"lines", "memory_lost", b"memory_lost", "move", b"move", "nodes", b"nodes", "score", b"score", "stop_reason", b"stop_reason", "waited_us", b"waited_us"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__move: _TypeAlias = _typing.Literal["move"]  # noqa: Y015
     _WhichOneofArgType__move: _TypeAlias = _typing.Literal["_move", b"_move"]  # noqa: Y015

@@ -1,10 +1,13 @@
 """Whole conversations: what goes in, and everything that comes out."""
 
+import asyncio
 import os
 import signal
 
+import click
 import pytest
 
+from plyd.clients.analyze import pipes
 from plyd.clients.library.errors import Unavailable
 from tests.clients.analyze.talk import ENDLESS, converse
 from tests.clients.library.relay import Relay
@@ -71,6 +74,11 @@ REFUSED = [  # fields of a query, what is said of them, and of which one
     ({"analyzeTurns": [1]}, "analyzeTurns has turn 1; the last turn is 0", "analyzeTurns"),
     ({"analyzeTurns": [0, 0]}, "analyzeTurns is [0, 0]; a turn may be named only once", "analyzeTurns"),
     ({"reportEvery": 0}, "reportEvery is 0; allowed is a number of seconds above 0", "reportEvery"),
+    (
+        {"reportEvery": 10**400},
+        f"reportEvery is 1{'0' * 59}; allowed is a number of seconds above 0",
+        "reportEvery",
+    ),
     ({"options": []}, "options is []; allowed is an object of strings, numbers and booleans", "options"),
     ({"file": "/no/where"}, "cannot read /no/where: No such file or directory", "file"),
     ({"file": "x", "moves": []}, "moves and file exclude each other", "moves"),
@@ -355,6 +363,50 @@ def test_resumed_run_skips_what_is_answered_and_mends_a_torn_line(sticks, tmp_pa
     again = file.read_text().splitlines(keepends=True)
     assert again[:2] == whole[:2]
     assert len(again) == 4
+
+
+@pytest.mark.parametrize("torn", ['{"id":[],"turn":0,"final":true,"score":{}}', '{"id":"a","turn":[],"score":{}}'])
+def test_file_that_holds_no_answers_is_not_resumed(sticks, tmp_path, torn):
+    file = tmp_path / "answers.jsonl"
+    file.write_text(f"{torn}\n")
+    with pytest.raises(click.ClickException, match=r"line 1: .* is not an answer of plyd analyze"):
+        converse(sticks.target, lambda _: None, resume=file)
+
+
+def test_no_line_is_read_while_the_answers_are_not(sticks, monkeypatch):
+    waits, room = [], pipes.LineWriter.room
+
+    async def counted_room(writer):
+        waits.append(writer)
+        await room(writer)
+
+    monkeypatch.setattr(pipes.LineWriter, "room", counted_room)
+    converse(sticks.target, ask_all("x", "y", {"id": "a"}))
+    assert len(waits) == 3
+
+
+def test_writer_has_room_again_once_its_text_is_read(monkeypatch):
+    monkeypatch.setattr(pipes, "MOST_UNWRITTEN", 1000)
+    text = "x" * 500_000  # more than a pipe holds
+
+    async def write(receive, send):
+        writer = pipes.LineWriter(send, lambda: None)
+        await writer.room()
+        writer.put(text)
+        waiting = asyncio.ensure_future(writer.room())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        left = len(text)
+        while left:
+            left -= len(await asyncio.to_thread(os.read, receive, left))
+        await asyncio.wait_for(waiting, SOON)
+        await writer.close()
+
+    receive, send = os.pipe()
+    asyncio.run(write(receive, send))
+    os.close(receive)
+    os.close(send)
 
 
 def test_csv_has_a_row_for_each_final_answer(sticks):

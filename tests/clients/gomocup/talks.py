@@ -72,6 +72,11 @@ class ScriptedEngine:
     async def stop(self):
         self._stopped.set()
 
+    @property
+    def is_stopped(self):
+        """Whether the last search was stopped."""
+        return self._stopped.is_set()
+
     async def close(self):
         pass
 

@@ -54,13 +54,29 @@ def test_a_wrong_command_does_not_disturb_the_search(talking):
 def test_the_clock_runs_from_the_command_that_we_think_about(talking):
     async def play(talk):
         await talk.ask(quiet_board()[0])
-        await talk.tell("INFO timeout_turn 300", "INFO time_left 100000", *QUIET.split())
+        await talk.tell("INFO timeout_turn 300", "INFO time_left 2147483647", *QUIET.split())
         await asyncio.sleep(0.2)
         assert (await talk.ask("TURN 99,99")).startswith("ERROR")
         assert re.fullmatch(r"\d+,\d+", await talk.hear())
         return talk.bridge._clock.spent_ms
 
-    assert talking(play, searches=True) >= 250
+    assert talking(play, searches=True) >= 150, "from the first command, half of whose time a busy machine may reserve"
+
+
+@pytest.mark.parametrize(
+    ("turn", "left", "is_stopped"), [(1000 * LONG, 20_000 * LONG, True), (100, 2_147_483_647, False)]
+)
+def test_an_easy_move_is_sent_early_if_there_is_a_match_clock(talking, monkeypatch, turn, left, is_stopped):
+    monkeypatch.setattr(bridge, "is_easy", lambda *_: True)
+
+    async def play(talk):
+        await talk.ask(quiet_board()[0])
+        await talk.tell(f"INFO timeout_turn {turn}", f"INFO time_left {left}")
+        talk.bridge._clock.lag_ms = 200.0  # the most there is: a busy machine shortens no search any further
+        assert re.fullmatch(r"\d+,\d+", await talk.ask(*QUIET.split()))
+        return talk.bridge._engine.is_stopped
+
+    assert talking(play, searches=True) == is_stopped
 
 
 def test_less_time_while_it_thinks(talking):

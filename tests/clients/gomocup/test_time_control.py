@@ -2,7 +2,7 @@
 
 import pytest
 
-from plyd.clients.gomocup.time_control import FAST_MS, GomocupClock, move_deadlines
+from plyd.clients.gomocup.time_control import FAST_MS, GomocupClock, is_easy, move_deadlines
 from plyd.protocols.gomocup import UNLIMITED_MS
 
 
@@ -82,7 +82,7 @@ def test_a_slow_machine_gets_more_reserve_until_answers_are_in_time():
     search, answer = clock.deadlines(1)
     assert search + 0.045 < answer < 0.5
     assert search > 0.3
-    for _ in range(8):
+    for _ in range(24):
         clock.spent(clock.deadlines(1).search + 0.003, clock.deadlines(1).search)
     assert clock.deadlines(1) == usual
 
@@ -98,3 +98,28 @@ def test_more_time_than_the_wire_can_carry_is_no_limit():
     assert clock.deadlines(0) == move_deadlines(UNLIMITED_MS, UNLIMITED_MS, 0)
     clock.set_left(10**18)
     assert clock.deadlines(0) == move_deadlines(UNLIMITED_MS, UNLIMITED_MS, 0)
+
+
+def test_a_delay_of_this_process_is_kept_clear_of_the_limit_from_then_on():
+    clock = GomocupClock(default_ms=1000)
+    usual = clock.deadlines(0)
+    assert not clock.felt(-0.001)
+    assert clock.felt(0.1)
+    assert not clock.felt(0.05), "nothing new"
+    search, answer = clock.deadlines(0)
+    assert search < usual.search
+    assert answer + 0.1 < 1, "the same delay once more makes no answer late"
+
+
+@pytest.mark.parametrize(
+    ("stable", "elapsed", "easy"), [(0.1, 5.0, True), (0.1, 4.9, False), (2.0, 5.0, False), (9.0, 9.9, False)]
+)
+def test_a_move_that_was_best_all_along_is_easy_after_half_of_its_time(stable, elapsed, easy):
+    assert is_easy(stable, elapsed, search=10.0) == easy
+
+
+def test_time_is_saved_only_where_it_can_be_used_later():
+    assert not GomocupClock(default_ms=1000).has_match_limit
+    assert not GomocupClock(default_ms=1000, match_ms=0).has_match_limit
+    assert GomocupClock(default_ms=1000, match_ms=60_000).has_match_limit
+    assert GomocupClock(default_ms=1000, left_ms=60_000).has_match_limit

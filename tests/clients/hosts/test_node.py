@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from plyd.v1 import engine_pb2
 from tests.lacking import give_up
 from tests.patience import LONG, SOON
 
@@ -32,6 +33,23 @@ def node():
         return subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=SOON)
 
     return run
+
+
+NUMBERS = """
+import { loadSync } from "@grpc/proto-loader";
+const schema = loadSync("plyd/v1/engine.proto", { includeDirs: ["../../../proto"] });
+const { requestSerialize } = schema["plyd.v1.EngineService"].Search;
+const options = { threads: 1, c: 0.5, solver: false, method: "uct" };
+process.stdout.write(requestSerialize({ options }).toString("hex"));
+"""
+
+
+def test_options_from_node_are_texts_numbers_and_booleans(node):
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", NUMBERS], cwd=FOLDER, capture_output=True, text=True, timeout=SOON
+    )
+    request = engine_pb2.SearchRequest.FromString(bytes.fromhex(done.stdout))
+    assert dict(request.options) == {"threads": "1", "c": "0.5", "solver": "false", "method": "uct"}
 
 
 def test_versions_are_pinned():

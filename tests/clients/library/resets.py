@@ -1,13 +1,16 @@
-"""A server that cuts every stream, as a proxy does whose daemon dies: a few frames of HTTP/2 by hand."""
+"""A server and a relay that cut streams, as a proxy does whose daemon dies: a few frames of HTTP/2 by hand."""
 
 import contextlib
 import socket
 import struct
 import threading
 
+from tests.clients.library.relay import Relay
+
 PREFACE = 24  # bytes: what a client sends first
-HEADERS, RESET, SETTINGS = 1, 3, 4
+DATA, HEADERS, RESET, SETTINGS = 0, 1, 3, 4
 ACK = 1
+INTERNAL = 2  # an error code of HTTP/2
 
 
 class ResettingServer:
@@ -54,3 +57,28 @@ def frame(kind, flags=0, stream=0, payload=b""):
 def unpack(header):
     """Length, kind, flags and stream of a frame, from its first nine bytes."""
     return int.from_bytes(header[:3], "big"), *struct.unpack(">BBI", header[3:])
+
+
+class CuttingRelay(Relay):
+    """A relay that cuts streams of the daemon: of every so many messages, one becomes RST_STREAM with INTERNAL."""
+
+    def __init__(self, target, messages):
+        super().__init__(target)
+        self._messages = messages
+        self._passed = 0
+        self.cuts = 0
+
+    def _pass_on(self, source, sink):
+        if source.getpeername() != self._target:
+            return super()._pass_on(source, sink)
+        with contextlib.suppress(OSError), source.makefile("rb") as incoming:
+            sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each frame waits for the last one's ACK
+            while header := incoming.read(9):
+                length, kind, _, stream = unpack(header)
+                payload = incoming.read(length)
+                self._passed += kind == DATA
+                if kind == DATA and self._passed % self._messages == 0:
+                    self.cuts += 1
+                    header, payload = frame(RESET, stream=stream, payload=struct.pack(">I", INTERNAL)), b""
+                sink.sendall(header + payload)
+        return super()._pass_on(source, sink)  # closes both

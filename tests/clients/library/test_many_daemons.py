@@ -1,7 +1,9 @@
 """An address of several daemons: each call goes to the least loaded one that serves, and goes on when one is lost."""
 
+import asyncio
 import contextlib
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
@@ -9,9 +11,11 @@ import grpc
 import pytest
 
 from plyd.clients.library import balance, daemons
+from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.balance import Daemon as Backend
 from plyd.clients.library.channel import Credentials
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, Unavailable
+from plyd.servers.rpc.decoding import MessageDecoder
 from tests.clients.library.relay import Relay
 from tests.clients.library.resets import ResettingServer
 from tests.patience import SOON, until
@@ -105,6 +109,45 @@ def test_searches_go_where_others_do_not(connect, pair):
     running.cancel()
     wait_for_loads(client, 0, 0)
     until(lambda: client.search() and searches(busy) > [1])
+
+
+def without_loads(monkeypatch):
+    """Let daemons be older ones, which have no WatchLoad; the calls of it."""
+    asked, service = [], MessageDecoder.service
+
+    def older(self, details):
+        if details.method.endswith("/WatchLoad"):
+            asked.append(details.method)
+            return None
+        return service(self, details)
+
+    monkeypatch.setattr(MessageDecoder, "service", older)
+    return asked
+
+
+def test_older_daemons_that_tell_no_load_are_balanced_by_the_calls_of_this_client(connect, pair, monkeypatch):
+    asked = without_loads(monkeypatch)
+    client = connect(address_of(*pair))
+    analysis = client.analyze(options=SLOW)
+    next(analysis)
+    assert all(client.search().final for _ in range(20))
+    assert sorted(searches(*pair)) == [1, 20]
+    analysis.close()
+    until(lambda: client.search() and min(searches(*pair)) > 1)
+    until(lambda: len(asked) == 2)
+    until(lambda: not any("_follow_load" in thread.name for thread in threading.enumerate()))
+
+
+def test_an_asyncio_client_balances_older_daemons_too(pair, monkeypatch):
+    asked = without_loads(monkeypatch)
+
+    async def talk():
+        async with AsyncEngineClient(address_of(*pair)) as client:
+            return [(await client.search()).final for _ in range(20)]
+
+    assert all(asyncio.run(talk()))
+    assert all(searches(*pair))
+    assert len(asked) <= 2
 
 
 def test_searches_at_once_run_on_all_daemons_and_none_waits(connect, open_daemon):

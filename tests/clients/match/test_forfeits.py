@@ -9,6 +9,7 @@ import pytest
 
 from plyd.clients.match import seat
 from plyd.v1 import engine_pb2, search_pb2
+from tests.clients.library.resets import CuttingRelay
 from tests.clients.match.fakes import plays
 from tests.clients.match.matches import QUICK, invoke, saved
 
@@ -58,6 +59,19 @@ def test_forfeits(fake, connect4, tmp_path, monkeypatch, answer, reason):
     for game in games:
         assert game["reason"].startswith(reason)
         assert f"game {game['game']}: {reason}" in done.stderr
+
+
+def test_streams_that_a_proxy_cuts_forfeit_no_game(connect4, tmp_path, monkeypatch):
+    monkeypatch.setattr(seat, "RETRY_SECONDS", 0.01)
+    path = tmp_path / "games.jsonl"
+    with CuttingRelay(connect4, messages=7) as proxy:
+        sides = ["--first", f"at={proxy.address}", "--second", f"at={connect4}"]
+        done = invoke("match", "connect4", *sides, *QUICK, "--games", 4, "--save", path, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert proxy.cuts > 0
+    told = json.loads(done.stdout)
+    assert (told["first"]["forfeits"], told["second"]["forfeits"]) == (0, 0)
+    assert [game["reason"] for game in saved(path)[1]] == ["rules"] * 4
 
 
 def test_clock_runs_out(fake, connect4):

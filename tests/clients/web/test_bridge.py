@@ -176,11 +176,17 @@ def test_a_search_reports_and_ends_with_exactly_one_final_report(page):
     reports = page.final(page.think(options={"reports": "3", "seconds_per_report": "0.05"}))
     assert [report["final"] for report in reports] == [False] * (len(reports) - 1) + [True]
     last = reports[-1]
+    assert last["keptNodes"] == 0
     assert (last["move"], last["nodes"], last["reason"]) == ("2", 3, "finished")
     assert last["score"] == {"side": "two", "exact": False, "kind": "win", "value": 0.625}
     assert last["lines"] == [
         {"moves": ["2"], "score": last["score"], "visits": 3, "depth": 2, "probability": 0.25, "prior": 0.75}
     ]
+
+
+def test_options_are_texts_numbers_and_booleans(page):
+    for reports, fails in (("2", "false"), (2, False)):
+        assert page.final(page.think(options={"reports": reports, "fail": fails}))[-1]["nodes"] == 2
 
 
 @pytest.mark.parametrize(
@@ -335,7 +341,12 @@ BAD = [
     ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "nodes": 0}', "nodes is 0; allowed is a whole number"),
     ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "lines": 65}', "lines is 65"),
     ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": []}', "options is []"),
-    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": {"x": 1}}', "option x is 1"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": {"x": [1]}}', "option x is [1]"),
+    ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": {"x": null}}', "option x is None"),
+    (
+        '{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": {"reports": NaN}}',
+        'option reports is "nan"',
+    ),
     ('{"id": 1, "do": "think", "position": {"game": "sticks"}, "options": {"x": "1"}}', "unknown option"),
 ]
 

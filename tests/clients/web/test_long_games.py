@@ -27,7 +27,7 @@ const socket = {
     return { position, text, toMove: "one", cells: ["x"], legal, points: all.length };
   },
 };
-const game = new Game(socket, { game: "count", moves: Array(20000).fill("left") });
+const game = new Game(socket, { game: "count", moves: Array(20000).fill("left"), hasChance: HAS_CHANCE });
 await game.begin();
 const begun = [game.ply, game.state.text, game.points];
 await game.advance(["left"], true);

@@ -185,11 +185,13 @@ def test_a_solver_that_hears_the_result_finds_the_distance_and_a_move_that_takes
 def test_no_kernel_is_left_to_compile_once_the_engine_is_warm():
     code = """
 from plyd.engines import registry
+from plyd.engines.connect4.exact import book, kernel as exact, words
 from plyd.engines.connect4.graph import kernel as graph, memory
 from plyd.engines.connect4.solver import alpha_beta
 from plyd.engines.connect4.uct import kernel as uct
 registry.load("connect4").warm_up()
 kernels = (graph.enter, graph.search_slice, memory.recycle, alpha_beta.work, uct.grow)
+kernels += (exact.search_slice, exact.spread, words.least_key)
 print(*(len(kernel.signatures) for kernel in kernels))
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher
@@ -198,8 +200,9 @@ from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits
 searcher = GraphSearcher(read_options(OPTIONS, {"threads": "2"}), megabytes=8)
 for limits in (Limits(max_nodes=60_000, max_lines=16), Limits(max_seconds=0.05)):
-    list(searcher.search(RULES.parse("12x12 #3,3"), limits, Stop()))
+    for start in ("12x12 #3,3", "7x6", "6x6"):
+        list(searcher.search(RULES.parse(start), limits, Stop()))
 print(*(len(kernel.signatures) for kernel in kernels))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG)
-    assert done.stdout.splitlines() == ["1 1 1 1 1"] * 2, done.stderr
+    assert done.stdout.splitlines() == ["1 1 1 1 1 1 1 1"] * 2, done.stderr

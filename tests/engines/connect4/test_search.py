@@ -9,6 +9,7 @@ import pytest
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.engine import Connect4
+from plyd.engines.connect4.graph.memory import OLDEST
 from plyd.engines.connect4.graph.searcher import OPTIONS, params_for
 from plyd.engines.connect4.rules import RULES, STONES, landing, lines_of, mover
 from plyd.engines.connect4.solver.alpha_beta import table_for
@@ -246,7 +247,7 @@ def test_a_solver_told_to_stop_or_out_of_time_goes_on_later():
 # --- The same again, and what is kept ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("start", ["7x6", "12x10 #5,3"])
+@pytest.mark.parametrize("start", ["7x7", "12x10 #5,3"])
 @pytest.mark.parametrize("method", ["graph", "uct"])
 def test_new_searchers_with_the_same_seed_and_nodes_say_the_same(start, method):
     for position in (RULES.parse(start), after(start, *"443")):
@@ -264,9 +265,10 @@ def test_what_was_found_out_is_kept_from_move_to_move():
     for _ in range(4):
         visits = report.lines[0].visits
         position = RULES.play(position, report.move).position
-        report = answer(position, using, max_nodes=1)
-        assert report.nodes >= visits > 100
         report = answer(position, using, max_nodes=3000)
+        assert report.kept_nodes >= visits > 100
+        assert report.nodes == 3000
+        assert sum(line.visits for line in answer(position, using, max_nodes=1, max_lines=7).lines) > 3000
 
 
 def test_pondering_serves_the_next_search():
@@ -278,14 +280,16 @@ def test_pondering_serves_the_next_search():
     thread.join(SOON)
     assert reports[-1].stop_reason is StopReason.STOPPED
     after_it = RULES.play(position, reports[-1].move).position
-    assert answer(after_it, using, max_nodes=1).nodes >= reports[-1].lines[0].visits > 100
+    report = answer(after_it, using, max_nodes=1)
+    assert report.kept_nodes >= reports[-1].lines[0].visits > 100
+    assert report.nodes == 1
 
 
 def test_another_board_begins_anew():
     using = searcher()
-    for start in ("7x6", "7x6 #4,1", "6x7", "7x6"):
+    for start in ("7x7", "7x7 #4,1", "6x8", "7x7"):
         report = answer(RULES.parse(start), using, max_nodes=300)
-        assert report.nodes == 300
+        assert (report.nodes, report.kept_nodes) == (300, 0)
         assert report.move in legal(RULES.parse(start))
 
 
@@ -383,9 +387,11 @@ def test_a_whole_game_with_little_memory_stays_within_it():
     while RULES.outcome(position) is Outcome.ONGOING:
         report = answer(position, using, max_nodes=4000)
         assert report.move in legal(position)
+        assert report.nodes <= 4000
         assert megabytes_of(using) <= 8
         move = report.move if rng.random() < 0.5 else rng.choice(sorted(legal(position)))
         position = RULES.play(position, move).position
+    assert using._graph.state[OLDEST] > 1, "the graph was recycled"
 
 
 def test_little_memory_does_not_change_what_is_proven():
@@ -399,7 +405,7 @@ def test_little_memory_does_not_change_what_is_proven():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("start", ["7x6", "16x16"])
+@pytest.mark.parametrize("start", ["7x7", "16x16"])
 def test_another_thread_stops_a_search_without_limits(start, threads):
     stop, reports, position = Stop(), [], RULES.parse(start)
     using, has_searched = searcher(threads=threads), threading.Event()
@@ -427,7 +433,7 @@ def test_time_ends_a_search():
 
 
 def test_depth_ends_a_search():
-    report = answer(RULES.parse("7x6"), max_depth=6, max_nodes=MANY)
+    report = answer(RULES.parse("7x7"), max_depth=6, max_nodes=MANY)
     assert report.stop_reason is StopReason.DEPTH
     assert report.depth == len(report.lines[0].moves) >= 6
     assert report.nodes < MANY
@@ -491,7 +497,7 @@ def test_two_threads_play_legal_moves():
         position = RULES.parse(start)
         report = answer(position, searcher(threads=2), max_seconds=0.06, max_lines=16)
         assert sorted(line.moves[0] for line in report.lines) == sorted(legal(position))
-        assert report.nodes > 0
+        assert report.nodes > 0 or report.stop_reason is StopReason.FINISHED
 
 
 def test_two_searches_at_once_both_answer_and_give_their_cores_back():
@@ -501,12 +507,12 @@ def test_two_searches_at_once_both_answer_and_give_their_cores_back():
         reports[start] = answer(RULES.parse(start), searcher(threads=0), max_seconds=0.3)
 
     spare = CORES.spare()
-    threads = [threading.Thread(target=run, args=(start,)) for start in ("7x6", "12x10 #5,3")]
+    threads = [threading.Thread(target=run, args=(start,)) for start in ("7x7", "12x10 #5,3")]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(SOON)
-    for start in ("7x6", "12x10 #5,3"):
+    for start in ("7x7", "12x10 #5,3"):
         assert reports[start].move in legal(RULES.parse(start))
         assert reports[start].stop_reason is StopReason.TIME
     assert CORES.spare() == spare

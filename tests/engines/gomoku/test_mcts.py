@@ -340,11 +340,21 @@ def test_a_node_limit_is_kept_to_the_node_and_finds_the_same_again(warm):
         *_, last = searcher.search(FREESTYLE.start(), Limits(max_nodes=777, max_lines=3), Stop())
         assert (last.nodes, last.stop_reason) == (777, StopReason.NODES)
         found.append((last.move, last.lines, last.score))
-        *_, again = searcher.search(FREESTYLE.start(), Limits(max_nodes=777, max_lines=3), Stop())
-        assert (again.nodes, again.lines) == (last.nodes, last.lines)
+        *_, again = searcher.search(FREESTYLE.start(), Limits(max_nodes=100), Stop())
+        assert (again.nodes, again.kept_nodes, last.kept_nodes) == (100, 777, 0)
     assert found[0] == found[1]
     assert [line.visits for line in found[0][1]] == sorted((line.visits for line in found[0][1]), reverse=True)
     assert isinstance(found[0][2].value, WinProbability)
+
+
+def test_a_whole_game_in_a_small_tree_keeps_to_the_nodes_of_each_move(warm, monkeypatch):
+    searcher, position, shrunk = searcher_with(Toy(), threads=1, megabytes=1), FREESTYLE.parse("9x9"), []
+    monkeypatch.setattr(SearchTree, "shrink", lambda *args, shrink=SearchTree.shrink: shrunk.append(shrink(*args)))
+    while FREESTYLE.outcome(position) is Outcome.ONGOING:
+        reports = list(searcher.search(position, Limits(max_nodes=200), Stop()))
+        assert max(report.nodes for report in reports) <= 200
+        position = FREESTYLE.play(position, reports[-1].move).position
+    assert shrunk
 
 
 @pytest.mark.parametrize("threads", [1, 2])

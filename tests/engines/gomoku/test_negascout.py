@@ -14,22 +14,19 @@ from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.board import evaluation, place_of, set_up
 from plyd.engines.gomoku.board.vcf import WIN, vcf_for
 from plyd.engines.gomoku.fit.pattern_games import Sparring
-from plyd.engines.gomoku.negascout.kernel import (
+from plyd.engines.gomoku.negascout.kernel import FINISHED, OUT_OF_NODES, OUT_OF_TIME, search_slice
+from plyd.engines.gomoku.negascout.table import table_for
+from plyd.engines.gomoku.negascout.techniques import plain, shipped
+from plyd.engines.gomoku.negascout.workspace import (
     BEST_MOVE,
     DECIDED,
     DOUBT,
-    FINISHED,
     NODES,
-    OUT_OF_NODES,
-    OUT_OF_TIME,
     SURE,
     VALUE,
     WON,
     NegaScoutLimit,
-    NegaScoutParams,
     begin_search,
-    search_slice,
-    table_for,
     workspace_for,
 )
 from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, Position, has_five, other, point_of
@@ -58,7 +55,7 @@ from tests.engines.gomoku.test_threats import (
 )
 
 RULES = pytest.mark.parametrize("rules", [FREESTYLE, STANDARD], ids=["freestyle", "standard"])
-WIDE = NegaScoutParams(400, 0, 0)  # looks at everything, and chases no fours
+PLAIN = plain()  # every technique off, and no VCF
 
 
 # --- Against minimax --------------------------------------------------------------------------------------------------
@@ -74,7 +71,7 @@ class Kernel:
         self.before = snapshot(self.board)
         self.vcf, self.space, self.table = vcf_for(1 << 10), workspace_for(), table_for(entries)
 
-    def search(self, depth, params=WIDE, nodes=NEVER, forgets=False, window=(-SURE, SURE)):
+    def search(self, depth, params=PLAIN, nodes=NEVER, forgets=False, window=(-SURE, SURE)):
         """The value and the move of a search so deep, in slices of so many nodes; `forgets` its table between them."""
         begin_search(self.space, depth, *window)
         while True:
@@ -131,7 +128,7 @@ def open_position(rules, size, free, chance):
 @pytest.mark.parametrize(
     ("size", "free", "depths"),
     [
-        (5, (2, 3, 4), (1, 2, 3, 4, 5)),  # to the end; of five moves or more, some are looked at less deep from 3 on
+        (5, (2, 3, 4, 5), (1, 2, 3, 4, 5)),  # to the end
         (5, (8, 10, 12), (1, 2)),
         (6, (5, 8, 12), (1, 2)),
         (7, (12, 20, 26), (1, 2)),
@@ -171,7 +168,7 @@ def test_a_narrow_window_bounds_the_value(rules):
 
 
 @RULES
-@pytest.mark.parametrize("params", [WIDE, NegaScoutParams(5, 24, 100)], ids=["wide", "narrow"])
+@pytest.mark.parametrize("params", [PLAIN, shipped()], ids=["plain", "shipped"])
 def test_a_search_in_slices_finds_the_same_as_in_one_go(rules, params):
     for position in random_positions(rules, 9, (10, 20, 30), 4, seed=3) + random_positions(
         rules, 15, (12, 30), 3, seed=3, spread=4
@@ -185,28 +182,21 @@ def test_a_search_in_slices_finds_the_same_as_in_one_go(rules, params):
 
 def test_a_search_out_of_time_or_told_to_stop_goes_on_later():
     position = random_position(FREESTYLE, 15, 20, random.Random(4), spread=4)
-    whole = Kernel(FREESTYLE, position).search(4, NegaScoutParams(5, 24, 100))
+    whole = Kernel(FREESTYLE, position).search(8, shipped())
     kernel, stop = Kernel(FREESTYLE, position), Stop()
     stop.set()
-    begin_search(kernel.space, 4, -SURE, SURE)
+    begin_search(kernel.space, 8, -SURE, SURE)
     why, ends = OUT_OF_TIME, itertools.cycle([(NEVER, stop), (0, Stop())])
     for _ in range(6):
         end, flag = next(ends)
         limit = NegaScoutLimit(np.int64(NEVER), np.int64(end), flag.flag)
-        why = search_slice(
-            kernel.board, kernel.vcf, kernel.space, kernel.table, NegaScoutParams(5, 24, 100), kernel.colour, limit
-        )
+        why = search_slice(kernel.board, kernel.vcf, kernel.space, kernel.table, shipped(), kernel.colour, limit)
         assert why == OUT_OF_TIME
         limit = NegaScoutLimit(np.int64(kernel.nodes + 256), np.int64(NEVER), Stop().flag)
-        search_slice(
-            kernel.board, kernel.vcf, kernel.space, kernel.table, NegaScoutParams(5, 24, 100), kernel.colour, limit
-        )
+        search_slice(kernel.board, kernel.vcf, kernel.space, kernel.table, shipped(), kernel.colour, limit)
     limit = NegaScoutLimit(np.int64(NEVER), np.int64(NEVER), Stop().flag)
     assert (
-        search_slice(
-            kernel.board, kernel.vcf, kernel.space, kernel.table, NegaScoutParams(5, 24, 100), kernel.colour, limit
-        )
-        == FINISHED
+        search_slice(kernel.board, kernel.vcf, kernel.space, kernel.table, shipped(), kernel.colour, limit) == FINISHED
     )
     assert (int(kernel.space.state[VALUE]), place_of(int(kernel.space.frame[BEST_MOVE]))) == whole
 

@@ -13,6 +13,7 @@ from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Clock, Limits, Proven, Result, StopReason, WinProbability
+from plyd.engines.gomoku import prover
 from plyd.engines.gomoku.bench import MIDDLE_GAMES, middle_game
 from plyd.engines.gomoku.negascout import kernel
 from plyd.engines.gomoku.negascout import searcher as search_module
@@ -338,8 +339,8 @@ def test_the_nodes_of_a_search_are_those_of_all_its_threads():
 def test_no_kernel_is_compiled_for_another_limit_size_or_rule():
     kernels = (
         kernel.search_slice,
-        kernel.follow,
-        search_module.continue_vct,
+        search_module.follow,
+        prover.continue_vct,
         search_module.set_up,
     )
     answer(FREESTYLE, FREESTYLE.parse("15x15"), max_nodes=300)

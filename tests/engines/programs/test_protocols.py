@@ -89,6 +89,11 @@ def test_what_a_ugi_program_says_of_its_move_is_reported_but_proves_nothing(stic
         assert last.score.value == value
 
 
+def test_a_depth_beyond_all_bounds_is_cut(sticks):
+    last = search(sticks("dreams"), "7 one")
+    assert (last.depth, last.lines[0].depth, last.nodes) == (2**31 - 1, 2**31 - 1, 10**15)
+
+
 @pytest.mark.parametrize(
     ("how", "message"),
     [("illegal", 'tester plays 9: illegal move "9" at "7 one"'), ("none", "has no move, but the game is not over")],

@@ -8,6 +8,7 @@ ANSWERS = {
     "none": ["bestmove 0000"],
     "boasts": ["info depth 3 score mate 2 nodes 7 pv 1 2", "bestmove 1"],
     "leads": ["info depth 3 seldepth 4 score cp 400 nodes 7 time 2 pv 2 2 9", "bestmove 2"],
+    "dreams": ["info depth 999999999999 nodes 99999999999999999999 score cp 0 pv 2", "bestmove 2"],
     "rambles": ["info string hello", "info pv 9 9", "info depth 2 nodes 5 pv 2", "what?", "bestmove 1"],
     "crash": [],
 }

@@ -167,7 +167,7 @@ def test_a_row_of_the_table_slides_as_the_rulebook_slides_a_line(game):
     count = table.shape[1]
     some = range(count) if bits == 4 else np.random.default_rng(3).integers(0, count, 20_000).tolist()
     for row in some:
-        line = [row >> (bits * i) & (1 << bits) - 1 for i in range(4)]
+        line = tuple(row >> (bits * i) & (1 << bits) - 1 for i in range(4))
         for way in range(2):
             moved, points = game.rules.slide_line(line[:: -1 if way else 1])
             after = sum(index << (bits * i) for i, index in enumerate(moved[:: -1 if way else 1]))

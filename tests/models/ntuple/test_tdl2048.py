@@ -111,7 +111,7 @@ def test_sums_of_temporal_coherence_are_shares_of_an_error_there_and_whole_error
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("network", ["0123 15", "cdef 6789", "26aef", "9abdef", "0 5 12 af"])
+@pytest.mark.parametrize("network", ["0123 15", "cdef 6789", "26aef", "0 5 12 af"])
 @pytest.mark.parametrize("with_sums", [False, True])
 def test_a_network_goes_there_and_back_with_the_same_value_for_every_board(path, network, with_sums):
     checkpoint = random_checkpoint(network, with_sums)

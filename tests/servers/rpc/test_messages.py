@@ -195,3 +195,9 @@ def test_the_last_move_is_marked_until_it_is_taken_back():
     assert list(messages.state_message(record).last_cells) == [5]
     record.take_back(1)
     assert list(messages.state_message(record).last_cells) == []
+
+
+def test_a_report_tells_new_and_kept_nodes_apart():
+    report = Report(SCORE, nodes=30, kept_nodes=12)
+    message = messages.report_message(report, 0.0)
+    assert (message.nodes, message.kept_nodes) == (30, 12)

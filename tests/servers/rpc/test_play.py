@@ -151,7 +151,10 @@ def test_a_game_says_all_that_the_rules_know(table):
         text="3 two",
         to_move=position_pb2.SIDE_PLAYER_TWO,
         outcome=position_pb2.OUTCOME_ONGOING,
-        legal_moves=[{"move": "1", "cell": 2}, {"move": "2", "cell": 1}],
+        legal_moves=[
+            {"move": "1", "cell": 2, "kind": "MOVE_KIND_CELL"},
+            {"move": "2", "cell": 1, "kind": "MOVE_KIND_CELL"},
+        ],
         board={"rows": 1, "columns": 3, "cells": ["|", "|", "|"]},
         picture="| | |",
     )

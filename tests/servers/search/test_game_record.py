@@ -5,7 +5,14 @@ import pytest
 from plyd.engines import registry
 from plyd.engines.core.errors import BadCommand, BadMove, BadPosition, UnknownGame
 from plyd.engines.core.rules import Side
-from plyd.servers.search.game_record import KEPT_PLIES, MAX_MOVES_BYTES, GameRecord, find_engine, find_variant
+from plyd.servers.search.game_record import (
+    KEPT_PLIES,
+    MAX_MOVES_BYTES,
+    GameRecord,
+    find_engine,
+    find_variant,
+    size_of,
+)
 from tests.servers.fakes import EndlessEngine, FakeEngine, Sticks, SticksRules
 
 ONE, TWO = Side.PLAYER_ONE, Side.PLAYER_TWO
@@ -76,13 +83,31 @@ def test_a_record_without_history_takes_moves_for_ever_and_keeps_few():
     record = endless(has_history=False)
     for _ in range(60):
         record.play(["left", "1@1"] * 500)
-    assert (record.plies, record.points, record.moves) == (60_000, 60_000, [])
+    assert (record.plies, record.points) == (60_000, 60_000)
+    assert size_of(record.moves) <= MAX_MOVES_BYTES
     record.take_back(KEPT_PLIES)
     assert (record.plies, record.points) == (60_000 - KEPT_PLIES, 60_000 - KEPT_PLIES)
     with pytest.raises(BadCommand, match=r"^cannot take back 1 plies; without history the last 0 can be taken back$"):
         record.take_back(1)
     record.play(["right", "1@0"])
     record.take_back(2)
+
+
+def test_start_and_moves_lead_to_the_position_without_history_too():
+    record = endless(has_history=False)
+    pairs = MAX_MOVES_BYTES // 11
+    for moves in (["left", "1@1"] * pairs, ["right", "1@0"], ["left", "1@1"]):  # the second begins the moves anew
+        record.play(moves)
+        assert endless_from(record) == record.position
+    assert record.moves == ["left", "1@1"]
+    record.take_back(1)
+    assert record.moves == ["left"]
+    record.take_back(5)
+    assert (record.moves, endless_from(record)) == ([], record.position)
+
+
+def endless_from(record):
+    return GameRecord(EndlessEngine(), "", record.start, record.moves).position
 
 
 def test_a_history_is_taken_back_to_its_start_however_long_it_is():

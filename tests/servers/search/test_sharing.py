@@ -100,7 +100,7 @@ def test_idle_games_keep_nobody_out(open_daemon, connect4):
 def test_all_searches_that_a_client_may_have_share_its_memory(open_daemon, connect4):
     auth = Authenticator(None, Quotas(memory_mb=64, searches=2))
     daemon = open_daemon(connect4, slots=2, auth=auth)
-    analyses = [daemon.caller.engine.Analyze(analyze_request("7x6"), timeout=SOON) for _ in range(2)]
+    analyses = [daemon.caller.engine.Analyze(analyze_request("9x9"), timeout=SOON) for _ in range(2)]
     assert [next(analysis).report.nodes > 0 for analysis in analyses] == [True, True]
     assert daemon.runtime.memory.used == 64
     for analysis in analyses:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import signal
 import sqlite3
@@ -23,6 +24,7 @@ from plyd.engines.core.search import (
     Result,
     Score,
     StopReason,
+    Unknown,
     Unreachable,
     WinProbability,
 )
@@ -74,6 +76,7 @@ def file(tmp_path):
         replace(REPORT, score=Score(Side.PLAYER_ONE, Proven(Result.DRAW))),
         replace(REPORT, score=Score(Side.PLAYER_ONE, ExpectedPoints(1425.817561), exact=True)),
         replace(REPORT, score=Score(Side.PLAYER_ONE, Unreachable())),
+        replace(REPORT, score=Score(Side.PLAYER_ONE, Unknown())),
     ],
 )
 def test_report_is_what_its_text_says(report):
@@ -84,6 +87,16 @@ def test_report_is_what_its_text_says(report):
 def test_text_that_is_no_report_is_refused(text):
     with pytest.raises(BadReport):
         read_report_text(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("nodes", 2**64), ("nodes", -1), ("depth", 2**32), ("seconds", math.inf), ("seconds", math.nan), ("seconds", -1)],
+)
+def test_number_that_no_message_holds_is_refused(name, value):
+    told = json.loads(write_report_text(REPORT)) | {name: value}
+    with pytest.raises(BadReport):
+        read_report_text(json.dumps(told))
 
 
 @pytest.mark.parametrize(

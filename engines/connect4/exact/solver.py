@@ -1,0 +1,71 @@
+"""The solver of one position for the searcher: its result, and if asked for the result of every column."""
+
+from plyd.engines.connect4.exact.book import Book
+from plyd.engines.connect4.exact.table import Table
+from plyd.engines.connect4.exact.valuation import Valuation, after
+from plyd.engines.connect4.exact.words import COLUMN, MINE, TAKEN, board_words, playable, winning_cells
+from plyd.engines.connect4.rules import Position
+from plyd.engines.connect4.solver.solver import Verdict
+from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.search import Proven, Result
+
+OPPOSITE = {Result.WIN: Result.LOSS, Result.DRAW: Result.DRAW, Result.LOSS: Result.WIN}
+
+
+class ExactSolver:
+    """Values a position, then each of its columns if `every_column`. The work can be done in slices."""
+
+    def __init__(self, position: Position, table: Table, book: Book | None, *, every_column: bool) -> None:
+        board = board_words(position)
+        cells, wins = playable(board[TAKEN]), winning_cells(board[MINE])
+        columns = [column for column in range(len(position.rows[0])) if cells & COLUMN[column]]
+        self._root = Valuation(board, table, book, with_move=True)
+        self._winning = [column for column in columns if cells & wins & COLUMN[column]]
+        self._others = {
+            column: Valuation(after(board, column), table, book) for column in columns if column not in self._winning
+        }
+        self._every_column = every_column
+        known = {column: -child.value for column, child in self._others.items() if child.value is not None}
+        if not self._winning and len(known) == len(columns):  # all in the book: no search for the best move
+            self._root.column = max(known, key=lambda column: known[column])
+            self._root.value = known[self._root.column]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What is proven so far of the position; None if nothing is."""
+        proven = self._root.proven
+        return Verdict(proven, self._root.column) if proven else None
+
+    @property
+    def columns(self) -> dict[int, Proven]:
+        """What is proven so far of each column, for the side that plays there."""
+        found = dict.fromkeys(self._winning, Proven(Result.WIN, 1))
+        for column, child in self._others.items():
+            if proven := child.proven:
+                plies = None if proven.plies is None else proven.plies + 1
+                found[column] = Proven(OPPOSITE[proven.result], plies)
+        return found
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all that was asked for is known."""
+        return self._next is None
+
+    @property
+    def nodes(self) -> int:
+        """Positions searched so far."""
+        return self._root.nodes + sum(child.nodes for child in self._others.values())
+
+    def work(self, deadline_ns: int, nodes: int, stop: Stop) -> None:
+        """Continue within the limits."""
+        end = self.nodes + nodes
+        while (task := self._next) and (left := end - self.nodes) > 0:
+            task.work(deadline_ns, left, stop)
+            if not task.is_finished:
+                return
+
+    @property
+    def _next(self) -> Valuation | None:
+        """What to work on: the position first, then its columns."""
+        tasks = (self._root, *self._others.values()) if self._every_column else (self._root,)
+        return next((task for task in tasks if not task.is_finished), None)
