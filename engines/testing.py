@@ -3,12 +3,14 @@
     import pytest
     from plyd.engines.testing import EngineContract
 
+    @pytest.fixture(scope="session")
+    def engine():
+        engine = MyGame()
+        engine.warm_up()
+        return engine
+
     class TestContract(EngineContract):
-        @pytest.fixture(scope="session")
-        def engine(self):
-            engine = MyGame()
-            engine.warm_up()
-            return engine
+        pass
 
 They try every choice of every option, on every variant. pytest explains a failure in full if the test file begins with
 `pytest.register_assert_rewrite("plyd.engines.testing")`.

@@ -74,7 +74,10 @@ async def answer_queries(defaults: Query, options: Mapping[str, Any], source: in
         await writer.close()
     if writer.fault and not isinstance(writer.fault, BrokenPipeError):
         raise writer.fault
-    return interrupt.status or int(queue.errors + lines.errors > 0)
+    errors = queue.errors + lines.errors
+    if errors and options["resume"]:
+        click.echo(f"{errors} of the answers are errors: see {options['resume']}", err=True)
+    return interrupt.status or int(errors > 0)
 
 
 def _csv_writer(writer: LineWriter) -> Callable[[Answer], None]:

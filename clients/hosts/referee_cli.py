@@ -144,7 +144,7 @@ def report_table(found: dict[str, Any], total: int) -> "RenderableType":
     agents = Table(box=None, pad_edge=False, header_style="")
     left = ("player", "evil", "agent", "role")
     for table, headers in (
-        (pairings, ("player", "evil", "matches", "2584-tile", "mean points", "largest")),
+        (pairings, ("player", "evil", "matches", "won", "mean points", "largest")),
         (agents, ("agent", "role", "matches", "won", "faults", "actions/s", "course points", "with time penalty")),
     ):
         for header in headers:

@@ -26,23 +26,25 @@ class LineBridge(Protocol):
         """Cancel the running search without an answer, and disconnect."""
 
 
-def run_bridge(make: Callable[[Callable[[str], None]], LineBridge], last: str, error: str) -> None:
+def run_bridge(
+    make: Callable[[Callable[[str], None]], LineBridge], last: str, error: str, *, answers_all: bool = False
+) -> None:
     """Serve until the command `last`, end of file or Ctrl-C, and end the process.
 
-    The command ends it at once. At the end of a file or a pipe, all lines before are answered first.
+    With `answers_all`, all lines before the end of file are answered first.
     `make` gets a function that sends a line. A bug is reported as a line that begins with `error`.
     """
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
-        asyncio.run(_serve(make, last, error))
+        asyncio.run(_serve(make, last, error, answers_all))
     except KeyboardInterrupt:
         leave(130)
     leave(0)
 
 
-async def _serve(make: Callable[[Callable[[str], None]], LineBridge], last: str, error: str) -> None:
+async def _serve(make: Callable[[Callable[[str], None]], LineBridge], last: str, error: str, answers_all: bool) -> None:
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     lines: asyncio.Queue[tuple[str, float] | None] = asyncio.Queue()
 
@@ -53,10 +55,10 @@ async def _serve(make: Callable[[Callable[[str], None]], LineBridge], last: str,
             over.set()
 
     def receive(line: bytes | None) -> None:
-        text = line.decode("utf-8", "replace").strip() if line is not None else None
-        is_last = text is not None and text.upper() == last.upper()
-        loop.call_soon_threadsafe(lines.put_nowait, None if text is None or is_last else (text, time.monotonic()))
-        if is_last:
+        text = line.decode("utf-8", "replace").strip() if line is not None else last
+        is_over = text.upper() == last.upper()
+        loop.call_soon_threadsafe(lines.put_nowait, None if is_over else (text, time.monotonic()))
+        if is_over and not (answers_all and line is None):
             loop.call_soon_threadsafe(over.set)
 
     async def handle_lines() -> None:

@@ -179,7 +179,9 @@ def check_moves(moves: Sequence[str]) -> None:
     """Raise TypeError if a move is not a text, as when a list is passed where moves are separate arguments."""
     for move in moves:
         if not isinstance(move, str):
-            raise TypeError(f"move {move!r} is not a text; moves are texts such as 'left', passed one by one")
+            raise TypeError(
+                f"move {move!r} is not a text; moves are texts such as 'left' or legal_moves[0].move, passed one by one"
+            )
 
 
 def milliseconds(name: str, seconds: float) -> int:

@@ -49,4 +49,4 @@ def ugi(game: str, connect: str | None, option: tuple[str, ...]) -> None:
         daemon = ExistingDaemon(connect) if connect is not None else RestartingDaemon(game)
         return UgiBridge(BridgeEngine(daemon, game), say, game, options)
 
-    run_bridge(make, last="quit", error="info string error:")
+    run_bridge(make, last="quit", error="info string error:", answers_all=True)

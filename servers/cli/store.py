@@ -53,7 +53,7 @@ def show(address: str) -> None:
             f"{cell:<{w}}" if at < 2 else f"{cell:>{w}}" for at, (cell, w) in enumerate(zip(line, widths, strict=True))
         ]
         click.echo("  ".join(cells).rstrip())
-    size = "" if is_postgres(address) else f", {os.path.getsize(address):,} bytes"
+    size = "" if is_postgres(address) else f", {bytes_of(address):,} bytes"
     click.echo(f"{sum(row[2] for row in rows):,} reports in {shown(address)}{size}")
 
 
@@ -116,6 +116,11 @@ def merge(address: str, sources: tuple[str, ...]) -> None:
                 read += len(batch)
                 changed += database.change(PUT, batch)
             click.echo(f"{shown(source)}: {changed:,} of {read:,} reports are new or deeper")
+
+
+def bytes_of(file: str) -> int:
+    """Size of a file, with what daemons have written beside it and not yet moved into it."""
+    return sum(os.path.getsize(each) for each in (file, f"{file}-wal") if os.path.exists(each))
 
 
 @contextlib.contextmanager

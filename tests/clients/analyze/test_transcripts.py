@@ -344,6 +344,12 @@ def test_closed_output_ends_quietly(sticks):
     assert status == 0
 
 
+def test_errors_in_a_file_of_answers_are_told(sticks, tmp_path, capsys):
+    file = tmp_path / "answers.jsonl"
+    converse(sticks.target, ask_all({"id": "a", "moves": ["9"]}, {"id": "b"}), resume=file)
+    assert capsys.readouterr().err == f"1 of the answers are errors: see {file}\n"
+
+
 def test_resumed_run_skips_what_is_answered_and_mends_a_torn_line(sticks, tmp_path):
     file = tmp_path / "answers.jsonl"
     queries = [{"id": name, "moves": ["1"], "analyzeTurns": "all"} for name in ("a", "b")]

@@ -104,7 +104,9 @@ def test_invalid_arguments_are_named(client, asked, error, message):
 
 @pytest.mark.parametrize("moves", [[], ["right"]])
 def test_a_list_where_moves_are_separate_arguments_is_named(client, moves):
-    message = re.escape(f"move {moves!r} is not a text; moves are texts such as 'left', passed one by one")
+    message = re.escape(
+        f"move {moves!r} is not a text; moves are texts such as 'left' or legal_moves[0].move, passed one by one"
+    )
     with pytest.raises(TypeError, match=message):
         client.apply(OPENING, moves)
     with client.play(OPENING) as game, pytest.raises(TypeError, match=message):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import os
 import signal
 import sqlite3
 import subprocess
@@ -290,6 +291,17 @@ def test_store_is_shown_pruned_exported_and_merged(file, tmp_path):
     assert plyd("prune", file, "--rows", 4) == (0, "1 reports forgotten\n")
     assert plyd("prune", file, "--game", "go") == (0, "0 reports forgotten\n")
     assert plyd("prune", file, "--older-than", 0) == (0, "4 reports forgotten\n")
+
+
+def test_size_includes_what_waits_beside_the_file(file):
+    fill(file, REPORT)
+    with contextlib.closing(connect(file)) as daemon:  # the last one to leave moves it into the file
+        daemon.query("SELECT count(*) FROM plyd_reports")
+        fill(file, *[REPORT] * 5)
+        shown = plyd("show", file)[1]
+        waiting = os.path.getsize(f"{file}-wal")
+        assert waiting
+        assert shown.endswith(f", {os.path.getsize(file) + waiting:,} bytes\n")
 
 
 @pytest.mark.parametrize(
