@@ -46,12 +46,15 @@ def load_plugin(game: str, files: dict[str, Path]) -> Engine:
     try:
         kind = class_at(found.places[game])
         engine = kind(files) if files else kind()
-    except Exception as error:  # somebody else's code may raise anything
+        fault = ""
+        if not isinstance(engine, Engine):
+            fault = f"{found.places[game]} is not an Engine of plyd.engines.core.engine"
+        elif engine.card.game != game:
+            fault = f"its card says {quoted(engine.card.game)}; both names must agree"
+    except (Exception, SystemExit) as error:  # somebody else's code may raise anything, or want to end the process
         raise BadPlugin(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not isinstance(engine, Engine):
-        raise BadPlugin(f"{whose} cannot be loaded: {found.places[game]} is not an Engine of plyd.engines.core.engine")
-    if engine.card.game != game:
-        raise BadPlugin(f"{whose} cannot be loaded: its card says {quoted(engine.card.game)}; both names must agree")
+    if fault:
+        raise BadPlugin(f"{whose} cannot be loaded: {fault}")
     return engine
 
 

@@ -40,6 +40,8 @@ SERVICES = (
     rules_pb2.DESCRIPTOR.services_by_name["RulesService"].full_name,
 )
 GRACE_SECONDS = 10.0  # for running calls to end when the daemon shuts down
+WATCH_SECONDS = 0.1  # between looks at the gRPC server
+GAME_SECONDS = 3600.0  # for games to end whose gRPC server broke down
 FINISH_SECONDS = 1.0  # for the tasks of cancelled calls to end
 MAX_PENDING = 20_000  # calls that the event loop has not accepted yet
 SWITCH_SECONDS = 0.0005  # Python switches between threads this often
@@ -60,14 +62,21 @@ class Daemon:
         self.runtime = Runtime(engines, capacity, auth, tracing, store)
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
-        self._server = grpc.aio.server(options=_options(capacity))
+        self._server = self._new_server()
+        self._watching: asyncio.Task[None] | None = None  # over the server
+        self._ending: set[asyncio.Task[None]] = set()  # servers that broke down, while their calls end
+
+    def _new_server(self) -> grpc.aio.Server:
+        """A gRPC server of all our services, which does not listen yet."""
+        server = grpc.aio.server(options=_options(self.runtime.capacity))
         decoder: Any = MessageDecoder(self.runtime)
         engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), decoder)
         rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), decoder)
-        self._server.add_generic_rpc_handlers((decoder,))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        server.add_generic_rpc_handlers((decoder,))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
+        reflection.enable_server_reflection(names, server)
+        return server
 
     async def start(self, addresses: Sequence[Address]) -> list[Address]:
         """Listen, not ready yet; the addresses with their real ports."""
@@ -82,8 +91,37 @@ class Daemon:
                     os.unlink(address.path)  # gRPC removes it when it stops, but not if it never started
             raise
         await self._server.start()
+        self._watching = asyncio.ensure_future(self._keep_serving(bound))
         self.runtime.addresses = [f"{self._scheme(address)}{address}" for address in bound]
         return bound
+
+    async def _keep_serving(self, bound: Sequence[Address]) -> None:
+        """Put a new gRPC server in the place of each one that breaks down.
+
+        grpcio's stops listening, for good, when a call comes whose path is not UTF-8. Calls that run go on for a while.
+        """
+        while True:
+            try:
+                await self._server.wait_for_termination(WATCH_SECONDS)
+            except Exception as fault:  # whatever ended it
+                log.error("the gRPC server broke down, a new one takes its place: %r", fault)
+                ending = asyncio.ensure_future(self._server.stop(GAME_SECONDS))
+                self._ending.add(ending)
+                ending.add_done_callback(self._ending.discard)
+                await self._listen_again(bound)
+
+    async def _listen_again(self, bound: Sequence[Address]) -> None:
+        """Start a new server at the same addresses, as soon as they are free."""
+        while True:
+            self._server = self._new_server()
+            try:
+                for address in bound:
+                    self._listen(address)
+                break
+            except BadAddress as error:
+                log.warning("%s; trying again", error)
+                await asyncio.sleep(WATCH_SECONDS)
+        await self._server.start()
 
     async def warm_up(self) -> None:
         """Load weights and compile kernels, then report SERVING."""
@@ -109,7 +147,11 @@ class Daemon:
             in_time = False
             calls, searches = self.runtime.calls, self.runtime.searches.running
             log.warning("%d calls and %d searches did not end within %.1f s", calls, searches, grace_seconds)
+        if self._watching:
+            self._watching.cancel()
         await self._server.stop(0.2)
+        for ending in self._ending:
+            ending.cancel()
         self.runtime.close()
         await asyncio.to_thread(self._close_engines)
         return in_time

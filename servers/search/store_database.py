@@ -24,6 +24,9 @@ CREATE TABLE IF NOT EXISTS plyd_reports (
     model TEXT NOT NULL, finished INTEGER NOT NULL, seconds DOUBLE PRECISION NOT NULL, stored DOUBLE PRECISION NOT NULL,
     report TEXT NOT NULL, PRIMARY KEY (game, variant, position, options, lines, model))
 """
+COLUMNS_CHECK = """
+SELECT game, variant, position, options, lines, model, finished, seconds, stored, report FROM plyd_reports LIMIT 0
+"""
 INDEX = "CREATE INDEX IF NOT EXISTS plyd_reports_stored ON plyd_reports (stored)"
 
 
@@ -77,7 +80,7 @@ class SqliteDatabase:
         with _sqlite_faults(path):
             self._path = path
             self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                os.path.abspath(path), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing committed
@@ -95,7 +98,8 @@ class SqliteDatabase:
                 changed = self._connection.executemany(statement, rows).rowcount
                 self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                with contextlib.suppress(sqlite3.Error):  # a full disk has ended the transaction already
+                    self._connection.execute("ROLLBACK")
                 raise
             return changed
 
@@ -163,7 +167,7 @@ def _prepare_sqlite(path: str) -> None:
     try:
         if os.path.isdir(path):
             raise BadSetting(f'store is "{path}", a folder; allowed is a file, or postgresql://...')
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(os.path.abspath(path), timeout=BUSY_SECONDS, isolation_level=None)
         with closing(connection):
             connection.execute("BEGIN IMMEDIATE")  # one process makes it, others wait
             [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
@@ -180,6 +184,7 @@ def _prepare_sqlite(path: str) -> None:
                 f"PRAGMA user_version = {VERSION}",
             ):
                 connection.execute(statement)
+            connection.execute(COLUMNS_CHECK)
             connection.execute("COMMIT")
             [(verdict, *_), *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
             if verdict != "ok":

@@ -14,6 +14,14 @@ from plyd.servers.up_ports import METRICS_PORT, SLOTS, WEB_PORT, port_offsets
 from tests.plugins.packages import install
 from tests.test_up import invoke, keep_loggers  # noqa: F401
 
+NO_CARD = """
+from tests.servers.fakes import FakeEngine
+
+
+class Sticks(FakeEngine):
+    def __init__(self):
+        self.card = None
+"""
 STICKS = "from tests.servers.fakes import FakeEngine as Sticks"
 
 
@@ -42,6 +50,8 @@ def test_a_game_of_an_installed_package_is_a_game(package):
         ("sticks = bad_one:Sticks", "def Sticks():\n    1 / 0", "ZeroDivisionError: division by zero"),
         ("sticks = bad_one:Sticks", "class Sticks:\n    card = None", "bad_one:Sticks is not an Engine"),
         ("sticks = bad_one:Sticks", "1 +", "SyntaxError: invalid syntax"),
+        ("sticks = bad_one:Sticks", "import sys\nsys.exit(3)", "SystemExit: 3"),
+        ("sticks = bad_one:Sticks", NO_CARD, "AttributeError: 'NoneType' object has no attribute 'game'"),
         (
             "mikado = bad_one:Sticks",
             STICKS,

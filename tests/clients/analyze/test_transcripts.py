@@ -365,10 +365,10 @@ def test_resumed_run_skips_what_is_answered_and_mends_a_torn_line(sticks, tmp_pa
     assert len(again) == 4
 
 
-@pytest.mark.parametrize("torn", ['{"id":[],"turn":0,"final":true,"score":{}}', '{"id":"a","turn":[],"score":{}}'])
-def test_file_that_holds_no_answers_is_not_resumed(sticks, tmp_path, torn):
+@pytest.mark.parametrize("names", ['"id":[],"turn":0', '"id":"a","turn":[]', '"id":"a"'])
+def test_file_that_holds_no_answers_is_not_resumed(sticks, tmp_path, names):
     file = tmp_path / "answers.jsonl"
-    file.write_text(f"{torn}\n")
+    file.write_text(f'{{{names},"final":true,"score":{{}}}}\n')
     with pytest.raises(click.ClickException, match=r"line 1: .* is not an answer of plyd analyze"):
         converse(sticks.target, lambda _: None, resume=file)
 

@@ -31,8 +31,8 @@ from plyd.engines.core.search import (
 from plyd.servers.search.known_question import Question
 from plyd.servers.search.known_reports import is_enough
 from plyd.servers.search.report_text import BadReport, read_report_text, write_report_text
-from plyd.servers.search.store import ReportStore, entries
-from plyd.servers.search.store_database import connect
+from plyd.servers.search.store import PUT, ReportStore, entries, entry_of
+from plyd.servers.search.store_database import APPLICATION_ID, VERSION, StoreFault, connect
 from plyd.servers.settings import BadSetting
 from tests.patience import SOON, until
 from tests.servers.daemons import OpenDaemon, analyze_request, search_request
@@ -206,6 +206,32 @@ def test_file_of_another_kind_is_refused_and_left_as_it_is(tmp_path):
     with pytest.raises(BadSetting, match="cannot use store"):
         ReportStore("/no/where/reports.db", 10)
     assert text.read_text() == "shopping list\n" * 100
+
+
+def test_table_of_another_form_is_refused(file):
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE plyd_reports (stored, x)")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    with pytest.raises(BadSetting, match=r"cannot use store .*: no such column: game"):
+        ReportStore(file, 10)
+
+
+def test_store_is_a_file_whatever_its_name_means_to_sqlite(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fill(":memory:", REPORT)
+    assert len(stored(":memory:")) == 1
+    assert (tmp_path / ":memory:").is_file()
+
+
+def test_full_disk_is_called_by_its_name(file):
+    fill(file, REPORT)
+    with contextlib.closing(connect(file)) as database:
+        database.query("PRAGMA max_page_count = 1")  # no page more than there are
+        rows = [entry_of(question(f"{number} one"), REPORT) for number in range(1000)]
+        with pytest.raises(StoreFault, match="database or disk is full"):
+            database.change(PUT, rows)
+        assert len(list(entries(database))) == 1
 
 
 class StoreDaemon(OpenDaemon):
