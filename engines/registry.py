@@ -55,7 +55,8 @@ def load_plugin(game: str, files: dict[str, Path]) -> Engine:
         raise BadPlugin(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
     if fault:
         raise BadPlugin(f"{whose} cannot be loaded: {fault}")
-    return engine
+    loaded: Engine = engine
+    return loaded
 
 
 def class_at(place: str) -> Any:

@@ -17,8 +17,8 @@ WINDOW = 8  # batches sent and not yet answered
 class SendWindow:
     """The batches that are not answered yet: some not sent, some in flight.
 
-    After a failure they are sent one at a time until one is answered: a write that fails since the daemon has refused an
-    earlier batch hides the reason (asyncio's "Internal error from Core").
+    After a failure they are sent one at a time until one is answered: a write that fails since the daemon has refused
+    an earlier batch hides the reason (asyncio's "Internal error from Core").
     """
 
     def __init__(self) -> None:
