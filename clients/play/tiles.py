@@ -32,7 +32,7 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option(
                 "--reckon",
                 type=click.Choice(["chance", "evil"]),
-                help="The environment that the player's search expects, from depth 2 on.  [default: what plays]",
+                help="The environment that the search expects, from depth 2 on.  [default: the one that plays]",
             ),
             click.option("--seed", type=click.IntRange(0, (1 << 63) - 1), help="Random seed.  [default: random]"),
             click.option(

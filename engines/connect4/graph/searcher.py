@@ -165,6 +165,7 @@ class GraphRun(SearchRun):
         wanted = max(min(self.max_nodes, in_time), FEWEST_NODES)
         self._graph, self._root = owner.graph_at(position, self._board, wanted, self.deadline_ns, stop)
         self.kept_nodes = visits_of(self._graph, self._root)
+        self._saved = 0  # simulations that a solver which knows the result made needless; a node limit counts them
         self._solver: Solver | ExactSolver | None = None
         seed = int(self._graph.nodes["key"][self._root]) ^ int(owner.options["seed"]) << 8
         for i, space in enumerate(owner.workspaces):
@@ -181,7 +182,7 @@ class GraphRun(SearchRun):
     @property
     def nodes(self) -> int:
         """New simulations through the root; kept below the limit until the solver, if any, has run."""
-        made = self._simulations
+        made = self._simulations + self._saved
         return made if self._solver is None or self._solver.nodes else min(made, self.max_nodes - 1)
 
     def is_deep_enough(self, depth: int) -> bool:
@@ -191,7 +192,7 @@ class GraphRun(SearchRun):
     def step(self) -> None:
         """One round of simulations and solving: in turn on one core, in parallel on several."""
         threads, solver = self.threads_for(self._owner.threads, len(self._owner.workspaces)), self._solver
-        left = max(0, self.max_nodes - self._simulations)
+        left = max(0, self.max_nodes - self._simulations - self._saved)
         end, simulations = self.deadline_ns, min(ROUND_SIMULATIONS, left)
         if threads > 1:
             end, simulations = min(end, time.monotonic_ns() + SLICE_NS), -(-left // threads)
@@ -206,6 +207,8 @@ class GraphRun(SearchRun):
                 job.result()
             if why == OUT_OF_ROOM:
                 self._owner.make_room(self._root, self.stop, self.deadline_ns)
+        else:
+            self._saved += min(ROUND_SIMULATIONS, left)
         self._consult()
 
     def report(self, reason: StopReason | None) -> Report:

@@ -9,6 +9,7 @@ import pytest
 
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.engine import Connect4
+from plyd.engines.connect4.exact.solver import ExactSolver
 from plyd.engines.connect4.graph.memory import OLDEST
 from plyd.engines.connect4.graph.searcher import OPTIONS, params_for
 from plyd.engines.connect4.rules import RULES, STONES, landing, lines_of, mover
@@ -556,3 +557,11 @@ def test_a_tenth_of_a_second_keeps_the_result_of_nearly_all_solved_positions():
     found = [is_kept for positions in oracle.read().values() for is_kept in oracle.kept(positions, max_seconds=0.1)]
     assert len(found) == 600
     assert sum(found) >= 0.99 * len(found)
+
+
+def test_a_node_limit_ends_a_search_whose_winner_is_known_before_its_distance(monkeypatch):
+    monkeypatch.setattr(ExactSolver, "is_finished", False)  # the distance takes for ever
+    position = after("5x4", *"33322")
+    report = list(searcher(threads=1).search(position, Limits(max_seconds=SOON, max_nodes=1500), Stop()))[-1]
+    assert isinstance(report.score.value, Proven)
+    assert report.stop_reason is StopReason.NODES
