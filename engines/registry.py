@@ -45,7 +45,7 @@ def load_plugin(game: str, files: dict[str, Path]) -> Engine:
     whose = f"game {quoted(game)} of {found.packages[game]}"
     try:
         kind = class_at(found.places[game])
-        engine = kind(files) if files else kind()
+        engine: Engine = kind(files) if files else kind()
         fault = ""
         if not isinstance(engine, Engine):
             fault = f"{found.places[game]} is not an Engine of plyd.engines.core.engine"
