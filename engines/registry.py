@@ -45,18 +45,17 @@ def load_plugin(game: str, files: dict[str, Path]) -> Engine:
     whose = f"game {quoted(game)} of {found.packages[game]}"
     try:
         kind = class_at(found.places[game])
-        engine = kind(files) if files else kind()
+        made: object = kind(files) if files else kind()
         fault = ""
-        if not isinstance(engine, Engine):
+        if not isinstance(made, Engine):
             fault = f"{found.places[game]} is not an Engine of plyd.engines.core.engine"
-        elif engine.card.game != game:
-            fault = f"its card says {quoted(engine.card.game)}; both names must agree"
+        elif made.card.game != game:
+            fault = f"its card says {quoted(made.card.game)}; both names must agree"
     except (Exception, SystemExit) as error:  # somebody else's code may raise anything, or want to end the process
         raise BadPlugin(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
-    if fault:
+    if fault or not isinstance(made, Engine):
         raise BadPlugin(f"{whose} cannot be loaded: {fault}")
-    loaded: Engine = engine
-    return loaded
+    return made
 
 
 def class_at(place: str) -> Any:

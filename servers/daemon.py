@@ -1,6 +1,7 @@
 """The daemon: listens, warms up, serves, and shuts down in good order."""
 
 import asyncio
+import functools
 import gc
 import logging
 import os
@@ -64,7 +65,7 @@ class Daemon:
         self._health = health.aio.HealthServicer()
         self._server = self._new_server()
         self._watching: asyncio.Task[None] | None = None  # over the server
-        self._ending: set[asyncio.Task[None]] = set()  # servers that broke down, while their calls end
+        self._broken: dict[grpc.aio.Server, asyncio.Task[None]] = {}  # servers that broke down, while their calls end
 
     def _new_server(self) -> grpc.aio.Server:
         """A gRPC server of all our services, which does not listen yet."""
@@ -73,9 +74,10 @@ class Daemon:
         engine_pb2_grpc.add_EngineServiceServicer_to_server(EngineService(self.runtime), decoder)
         rules_pb2_grpc.add_RulesServiceServicer_to_server(RulesService(self.runtime), decoder)
         server.add_generic_rpc_handlers((decoder,))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        unregistered: Any = Unregistered(server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, unregistered)
         names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, server)
+        reflection.enable_server_reflection(names, unregistered)
         return server
 
     async def start(self, addresses: Sequence[Address]) -> list[Address]:
@@ -105,10 +107,13 @@ class Daemon:
                 await self._server.wait_for_termination(WATCH_SECONDS)
             except Exception as fault:  # whatever ended it
                 log.error("the gRPC server broke down, a new one takes its place: %r", fault)
-                ending = asyncio.ensure_future(self._server.stop(GAME_SECONDS))
-                self._ending.add(ending)
-                ending.add_done_callback(self._ending.discard)
+                broken = self._server
+                ending = self._broken[broken] = asyncio.ensure_future(broken.stop(GAME_SECONDS))
+                ending.add_done_callback(functools.partial(self._ended, broken))
                 await self._listen_again(bound)
+
+    def _ended(self, broken: grpc.aio.Server, ending: asyncio.Task[None]) -> None:  # noqa: ARG002
+        del self._broken[broken]
 
     async def _listen_again(self, bound: Sequence[Address]) -> None:
         """Start a new server at the same addresses, as soon as they are free."""
@@ -149,9 +154,9 @@ class Daemon:
             log.warning("%d calls and %d searches did not end within %.1f s", calls, searches, grace_seconds)
         if self._watching:
             self._watching.cancel()
-        await self._server.stop(0.2)
-        for ending in self._ending:
-            ending.cancel()
+        for server in (self._server, *self._broken):  # each to its end: gRPC still holds pointers into one that has not
+            await server.stop(0.2)
+        await asyncio.gather(*self._broken.values())
         self.runtime.close()
         await asyncio.to_thread(self._close_engines)
         return in_time
@@ -187,6 +192,19 @@ class Daemon:
     async def _set_health(self, status: int) -> None:
         for service in ("", *SERVICES):
             await self._health.set(service, status)
+
+
+class Unregistered:
+    """Takes the place of a server for generated code, which then adds its methods as generic handlers only.
+
+    grpcio waits for a call of each registered method, and frees what gRPC's core still writes to when it breaks down.
+    """
+
+    def __init__(self, server: grpc.aio.Server) -> None:
+        self.add_generic_rpc_handlers = server.add_generic_rpc_handlers
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
+        """Nothing: the same handlers arrive by `add_generic_rpc_handlers`."""
 
 
 def _options(capacity: Capacity) -> list[tuple[str, int]]:

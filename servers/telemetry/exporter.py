@@ -166,6 +166,7 @@ def _histogram(name: str, text: str, histograms: Mapping[str, Histogram], label:
 class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     allow_reuse_port = False
+    request_queue_size = 128  # of 5, a burst of connections makes a probe of /healthz wait for seconds
 
     def __init__(self, address: Address, registry: CollectorRegistry, runtime: Runtime, names: Collection[str]) -> None:
         self.names = LOOPBACK_NAMES | {name.lower() for name in (address.host, *names)}
