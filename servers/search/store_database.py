@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Protocol
@@ -82,7 +83,7 @@ class SqliteDatabase:
             self._connection = sqlite3.connect(
                 os.path.abspath(path), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            _use_wal(self._connection)
             self._connection.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing committed
 
     def query(self, statement: str, values: Row = ()) -> list[Row]:
@@ -152,6 +153,19 @@ def _psycopg(address: str) -> Any:
     except ImportError:
         raise BadSetting(f"store {shown(address)} needs psycopg; install it with pip install 'plyd[store]'") from None
     return psycopg
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Set WAL mode; SQLite does not wait by itself while another process changes the mode of a new file."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 @contextlib.contextmanager

@@ -64,13 +64,13 @@ def test_forfeits(fake, connect4, tmp_path, monkeypatch, answer, reason):
 def test_streams_that_a_proxy_cuts_forfeit_no_game(connect4, tmp_path, monkeypatch):
     monkeypatch.setattr(seat, "RETRY_SECONDS", 0.01)
     path = tmp_path / "games.jsonl"
-    with CuttingRelay(connect4, messages=7) as proxy:
+    with CuttingRelay(connect4, messages=29) as proxy:
         sides = ["--first", f"at={proxy.address}", "--second", f"at={connect4}"]
         done = invoke("match", "connect4", *sides, *QUICK, "--games", 4, "--save", path, "--json")
     assert done.exit_code == 0, done.stderr
     assert proxy.cuts > 0
     told = json.loads(done.stdout)
-    assert (told["first"]["forfeits"], told["second"]["forfeits"]) == (0, 0)
+    assert (told["first"]["forfeits"], told["second"]["forfeits"]) == (0, 0), path.read_text()
     assert [game["reason"] for game in saved(path)[1]] == ["rules"] * 4
 
 
