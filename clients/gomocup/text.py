@@ -109,8 +109,3 @@ def score_text(report: Report, position: EnginePosition) -> str:
 def quoted(text: str) -> str:
     """A quoted text in ASCII, cut to a length that fits into a line."""
     return ascii(text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}...")
-
-
-def one_line(text: str) -> str:
-    """The text without line breaks."""
-    return " ".join(text.split())

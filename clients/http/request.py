@@ -9,9 +9,9 @@ from starlette.requests import HTTPConnection, Request
 
 from plyd.clients.http.codec import JSON, PROTO
 from plyd.clients.http.failures import CallFailed, invalid
+from plyd.clients.web.app import bounded_body
 
 MAX_BODY_BYTES = 1 << 20  # a message of 160 KiB, the most that a daemon takes, with every character escaped
-MAX_DISCARDED_BYTES = 16 * MAX_BODY_BYTES
 UNARY_TYPES = {"application/json": JSON, "application/proto": PROTO}
 TIMEOUT, GRPC_TIMEOUT = "connect-timeout-ms", "grpc-timeout"
 GRPC_UNITS = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
@@ -64,18 +64,12 @@ def call_headers(request: HTTPConnection) -> CallHeaders:
 
 
 async def read_body(request: Request) -> bytes:
-    """The body of a request. One that is too large is read to its end: otherwise the sender gets a reset, no answer."""
-    data, size = bytearray(), 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size <= MAX_BODY_BYTES:
-            data += chunk
-        elif size > MAX_DISCARDED_BYTES:
-            break
-    if size > MAX_BODY_BYTES:
+    """The body of a request."""
+    data = await bounded_body(request, MAX_BODY_BYTES)
+    if data is None:
         message = f"the body is larger than {MAX_BODY_BYTES} bytes, the most allowed"
         raise CallFailed(StatusCode.RESOURCE_EXHAUSTED, message)
-    return bytes(data)
+    return data
 
 
 def _timeout(request: HTTPConnection) -> float | None:

@@ -96,3 +96,8 @@ def read_lines(receive: Callable[[bytes | None], None]) -> None:
 def leave(status: int) -> None:
     """Exit immediately: no thread has work left, and the manager is waiting."""
     os._exit(status)
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks."""
+    return " ".join(text.split())

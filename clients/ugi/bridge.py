@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
 from plyd.clients.library.errors import PlydError
+from plyd.clients.library.line_bridge import one_line
 from plyd.clients.library.requests import Report, State
 from plyd.clients.ugi.text import combo_line, info_of, option_line
 from plyd.protocols.ugi import (
@@ -66,7 +67,7 @@ class UgiBridge:
             elif name:
                 raise BadLine(f"unknown command {name!a}; commands are {', '.join(self._commands)}, quit")
         except (BadLine, PlydError) as error:
-            self._say(f"info string error: {one_line(error)}")
+            self._say(f"info string error: {one_line(str(error))}")
 
     async def finish(self) -> None:
         """Wait for the running search; stop one that has no end of its own, since nobody can stop it any more."""
@@ -163,7 +164,7 @@ class UgiBridge:
         except TimeoutError:
             self._say("info string error: the engine is late")
         except PlydError as error:
-            self._say(f"info string error: {one_line(error)}")
+            self._say(f"info string error: {one_line(str(error))}")
         self._say(f"bestmove {latest.move if latest and latest.move else NO_MOVE}")
 
     async def _state(self) -> State:
@@ -191,8 +192,3 @@ class UgiBridge:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._thinking
             self._thinking = None
-
-
-def one_line(error: Exception) -> str:
-    """An error's text without line breaks."""
-    return " ".join(str(error).split())

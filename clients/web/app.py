@@ -25,7 +25,7 @@ from plyd.clients.web.messages import error_json, parse_export, record_json
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_BYTES = 4 * files.MOST_BYTES  # of a request body: JSON is longer than the file itself
-MAX_DISCARDED_BYTES = 16 * MAX_BYTES
+DISCARDED = 16  # times what is allowed: a body that is larger still is not read to its end
 MAX_CONNECTIONS = 1000
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -164,14 +164,23 @@ async def _import(request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    """The body of a request. One that is too large is read to its end: otherwise the sender gets a reset, no answer."""
+    """The file in a request's body."""
+    data = await bounded_body(request, MAX_BYTES)
+    if data is None:
+        raise InvalidRequest(f"the file is larger than {MAX_BYTES} bytes")
+    return data
+
+
+async def bounded_body(request: Request, max_bytes: int) -> bytes | None:
+    """The body of a request, None for one that is too large.
+
+    That is read to its end, unless it is endless: otherwise the sender gets a reset, no answer.
+    """
     data, size = bytearray(), 0
     async for chunk in request.stream():
         size += len(chunk)
-        if size <= MAX_BYTES:
+        if size <= max_bytes:
             data += chunk
-        elif size > MAX_DISCARDED_BYTES:
+        elif size > DISCARDED * max_bytes:
             break
-    if size > MAX_BYTES:
-        raise InvalidRequest(f"the file is larger than {MAX_BYTES} bytes")
-    return bytes(data)
+    return None if size > max_bytes else bytes(data)

@@ -101,7 +101,8 @@ class Manager:
 def check_gomocup_words(data: bytes) -> None:
     """Points and lists of stones are read or refused, and a board that was read can be asked about."""
     from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
-    from plyd.clients.gomocup.text import StoneList, one_line, point_of, quoted
+    from plyd.clients.gomocup.text import StoneList, point_of, quoted
+    from plyd.clients.library.line_bridge import one_line
     from plyd.engines.core.errors import BadInput
     from plyd.engines.gomoku.rules import FREESTYLE
     from plyd.protocols.gomocup import POINT, STONE
