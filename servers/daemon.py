@@ -45,6 +45,7 @@ WATCH_SECONDS = 0.1  # between looks at the gRPC server
 GAME_SECONDS = 3600.0  # for games to end whose gRPC server broke down
 FINISH_SECONDS = 1.0  # for the tasks of cancelled calls to end
 MAX_PENDING = 20_000  # calls that the event loop has not accepted yet
+READ_AHEAD_BYTES = 256 << 10  # of a stream, before its messages are asked for
 SWITCH_SECONDS = 0.0005  # Python switches between threads this often
 
 
@@ -218,6 +219,8 @@ def _options(capacity: Capacity) -> list[tuple[str, int]]:
         ("grpc.so_reuseport", 0),  # two daemons on one port are a mistake
         ("grpc.keepalive_time_ms", 30_000),  # notice callers who vanished without closing the connection
         ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.http2.lookahead_bytes", READ_AHEAD_BYTES),
+        ("grpc.http2.bdp_probe", 0),  # else what gRPC reads ahead of one who writes much grows to hundreds of megabytes
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
         ("grpc.keepalive_permit_without_calls", 1),
     ]

@@ -41,7 +41,7 @@ class Up:
 
     def lines(self):
         """The lines of the log."""
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [json.loads(line) for line in self.log.read_text().rpartition("\n")[0].splitlines()]
 
     def ready(self):
         """(game, address, pid) of each daemon, as they become ready."""

@@ -44,13 +44,13 @@ def test_a_reader_who_never_reads_its_answers_is_not_read_from_either_and_costs_
             yield batch
 
     before = victim.resident_megabytes()
-    with Caller(victim.target) as slow:
+    with Caller(victim.target, ("grpc.http2.bdp_probe", 0)) as slow:  # else its own gRPC takes in hundreds of megabytes
         stream = slow.engine.Evaluate(batches())
         seen = -1
         while seen != taken:  # until no more are taken
             seen = taken
             time.sleep(1)
-        assert taken < 200
+        assert taken < 100
         assert victim.resident_megabytes() - before < MEGABYTES_FOR_NOTHING
         victim.check()  # while the other is still there
         stream.cancel()

@@ -37,8 +37,8 @@ def analyze_request(start="", moves=(), **fields):
 class Caller:
     """A channel to a daemon, and the stubs on it."""
 
-    def __init__(self, target):
-        self.channel = grpc.insecure_channel(target, [("grpc.use_local_subchannel_pool", 1)])
+    def __init__(self, target, *options):
+        self.channel = grpc.insecure_channel(target, [("grpc.use_local_subchannel_pool", 1), *options])
         self.engine = engine_pb2_grpc.EngineServiceStub(self.channel)
         self.rules = rules_pb2_grpc.RulesServiceStub(self.channel)
         self.health = health_pb2_grpc.HealthStub(self.channel)
@@ -209,8 +209,8 @@ class Process:
         return self._errors.read_text()
 
     def log(self):
-        """The lines of a log in JSON."""
-        return [json.loads(line) for line in self.said().splitlines()]
+        """The whole lines of a log in JSON; the last one may still be on its way."""
+        return [json.loads(line) for line in self.said().rpartition("\n")[0].splitlines()]
 
     def requests(self):
         """The log lines of requests."""
