@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from plyd.clients.library.view import View, plural
+from plyd.clients.library.view import View, Views, plural
 from plyd.v1 import position_pb2, search_pb2
 
 PLAYERS: tuple[int, ...] = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
@@ -138,7 +138,7 @@ class Report(View[search_pb2.Report]):
     @property
     def lines(self) -> Sequence[Line]:
         """Lines of play, best first, at most as many as were asked for."""
-        return tuple(map(Line, self.message.lines))
+        return Views(Line, self.message.lines)
 
     @property
     def nodes(self) -> int:

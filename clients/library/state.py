@@ -4,7 +4,7 @@ from collections.abc import Callable, MutableSequence, Sequence
 
 from plyd.clients.library.board_svg import board_svg
 from plyd.clients.library.report import Report
-from plyd.clients.library.view import View, plural, shortened
+from plyd.clients.library.view import View, Views, plural, shortened
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 CardOf = Callable[[str], engine_pb2.EngineInfo | None]  # how a game looks, if that is known
@@ -119,7 +119,7 @@ class State(View[position_pb2.State]):
     @property
     def legal_moves(self) -> Sequence[LegalMove]:
         """Every move that the side to move may make. Empty when the game is over."""
-        return tuple(map(LegalMove, self.message.legal_moves))
+        return Views(LegalMove, self.message.legal_moves)
 
     @property
     def points(self) -> float:

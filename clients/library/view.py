@@ -5,11 +5,13 @@ message has, such as `SerializeToString`, works on a view too, and so does assig
 into another message, use `message`.
 """
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from google.protobuf.message import Message
 
 M = TypeVar("M", bound=Message)
+V = TypeVar("V")
 MAX_TEXT = 60  # characters of a position in a repr
 
 
@@ -19,8 +21,11 @@ class View(Generic[M]):
     __slots__ = ("message",)
     __hash__ = None  # type: ignore[assignment]  # as of messages
 
+    message: M
+    """The message itself."""
+
     def __init__(self, message: M) -> None:
-        self.message: M = message
+        object.__setattr__(self, "message", message)
 
     def HasField(self, field_name: str) -> bool:  # noqa: N802
         """Whether an optional field is set, as the message's own method says."""
@@ -52,6 +57,40 @@ class View(Generic[M]):
             """Set a field of the message."""
             own = name in View.__slots__ or name in type(self).__slots__
             object.__setattr__(self, name, value) if own else setattr(self.message, name, value)
+
+
+class Views(Sequence[V]):
+    """A list of messages as views, each of which is made when it is asked for."""
+
+    __slots__ = ("_messages", "_view")
+
+    def __init__(self, view: Callable[[Any], V], messages: Sequence[Any]) -> None:
+        self._view = view
+        self._messages = messages
+
+    @overload
+    def __getitem__(self, index: int) -> V: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[V]: ...
+
+    def __getitem__(self, index: int | slice) -> V | Sequence[V]:
+        found = self._messages[index]
+        return [self._view(each) for each in found] if isinstance(index, slice) else self._view(found)
+
+    def __iter__(self) -> Iterator[V]:
+        return map(self._view, self._messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -49,6 +49,9 @@ def test_every_call_gives_views(client):
     assert type(client.inspect(state.position)) is type(client.apply(state.position, "right")) is State
     report = client.search(state.position, nodes=100)
     assert (type(report), type(report.score), type(report.lines[0])) == (Report, Score, Line)
+    assert [each.move for each in state.legal_moves[1:]] == [each.move for each in state.message.legal_moves][1:]
+    assert state.legal_moves == client.inspect(OPENING).legal_moves != report.lines
+    assert repr(state.legal_moves[:1]) == f"[<LegalMove {state.legal_moves[0].move}>]"
     assert all(type(each) is Report for each in client.analyze(state.position, nodes=100))
     with client.play(state.position) as game:
         assert (type(game.state), type(game.moves("right")), type(game.best(nodes=10))) == (State, State, Report)
