@@ -17,7 +17,7 @@ from plyd.clients.library.line_bridge import one_line
 from plyd.clients.library.report import Report
 from plyd.protocols.gomocup import CARO, OPPONENT, OWN, POINT, STONE, Point, read_point, variant_of
 
-ABOUT = f'name="plyd", version="{version("plyd")}", author="the plyd contributors", country="international"'
+ABOUT = f'name="plyd", version="{version("plyd-client")}", author="the plyd contributors", country="international"'
 WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 CLOCK_KEYS = {"timeout_turn", "timeout_match", "time_left"}
 LIMIT_KEYS = {

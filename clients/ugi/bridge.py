@@ -84,7 +84,7 @@ class UgiBridge:
 
     async def _introduce(self, _: str) -> None:
         await self._make_ready()
-        self._say(f"id name plyd {version('plyd')} {self._game}")
+        self._say(f"id name plyd {version('plyd-client')} {self._game}")
         self._say("id author the plyd contributors")
         self._say(combo_line(VARIANT, self._engine.variants))
         for option in self._engine.known.values():
