@@ -1,4 +1,5 @@
-"""docs/notebook.ipynb, executed with Jupyter. `python -m tests.notebook`, after `make .venv/slow`, renews its outputs."""
+"""docs/notebook.ipynb, executed with Jupyter; after `make .venv/slow`, `python -m tests.notebook` renews it."""
+
 import json
 from pathlib import Path
 

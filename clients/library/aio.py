@@ -324,6 +324,9 @@ class AsyncGame:
     ) -> None:
         self.close()
 
+    def _repr_svg_(self) -> str:
+        return self.state.svg()
+
     def close(self) -> None:
         """End the game; a running search is cancelled."""
         self._stream.cancel()

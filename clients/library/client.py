@@ -315,6 +315,9 @@ class Game:
     ) -> None:
         self.close()
 
+    def _repr_svg_(self) -> str:
+        return self.state.svg()
+
     def close(self) -> None:
         """End the game; a running search is cancelled."""
         self._commands.put(None)
