@@ -5,7 +5,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-ROOMS = ("servers", "engines", "clients", "models", "protocols")
+ROOMS = ("servers", "engines", "clients", "models", "protocols", "cluster")
 LINKS = {"v1": "proto/plyd/v1", **{room: room for room in ROOMS}}
 
 
