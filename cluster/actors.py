@@ -1,13 +1,15 @@
 """A backend of Ray actors. Ray places them, tells when they end, and carries jobs and answers; it retries nothing."""
 
-import os
 import queue
-import secrets
 import socket
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RaySystemError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from plyd.cluster.backend import (
     Event,
@@ -22,12 +24,6 @@ from plyd.cluster.backend import (
 from plyd.cluster.fleet import FleetError
 from plyd.cluster.host import BrokenWorker, Host, error_text
 from plyd.cluster.processes import drained
-
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # before ray is imported: no figures go to its makers
-
-import ray
-from ray.exceptions import RayActorError, RaySystemError, RayTaskError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 LOCAL = "local"
 NODES_SECONDS = 1.0  # between two looks at the nodes
@@ -48,8 +44,6 @@ def connect(address: str) -> None:
     if ray.is_initialized():
         return
     if address == LOCAL:
-        if "RAY_AUTH_MODE" not in os.environ:  # a cluster of our own: whoever has no token cannot run code in it
-            os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         ray.init(address=LOCAL, include_dashboard=False, **settings)
         return
     host, _, port = address.rpartition(":")
@@ -79,7 +73,11 @@ class Actors:
         if (now := time.monotonic()) >= self._next_look:
             self._next_look = now + NODES_SECONDS
             self._look_at_nodes()
-        return drained(self._events, seconds)
+        found = drained(self._events, seconds)
+        for event in found:
+            if isinstance(event, WorkerLost):
+                self.end(event.worker)  # here, because Ray hangs if one of its own threads kills an actor
+        return found
 
     def _look_at_nodes(self) -> None:
         """Report places of nodes that have joined, and those of nodes that have left."""
@@ -103,7 +101,7 @@ class Actors:
         if not node:
             self._events.put(WorkerLost(worker, "its node has left"))
             return
-        at_once = self._spec.at_once(cores)
+        at_once = self._spec.at_once or cores
         actor: Any = self._actor.options(
             num_cpus=cores,
             max_restarts=0,
@@ -145,7 +143,6 @@ class Actors:
         if isinstance(error, RayActorError):
             text = text.partition(" class_name:")[0][:300]
         self._events.put(WorkerLost(worker, text))
-        self.end(worker)
 
     def end(self, worker: int) -> None:
         """Kill an actor; what it runs is lost, and its own child processes end with it."""

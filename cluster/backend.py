@@ -16,13 +16,8 @@ class WorkerSpec:
     worker: str  # "module:name" of its class
     settings: dict[str, Any] = field(default_factory=dict)
     cores: int | None = 1  # of each worker; None: all of its node's, one worker a node
-    jobs_per_core: float = 1.0  # that run at once, at least one ...
-    extra_jobs: int = 0  # ... and this many more
+    at_once: int | None = None  # jobs that a worker runs at once; None: as many as it has cores
     ahead: int = 1  # jobs that wait at a worker, so that it never does
-
-    def at_once(self, cores: int) -> int:
-        """Jobs that a worker with these cores runs at once."""
-        return max(1, round(cores * self.jobs_per_core)) + self.extra_jobs
 
 
 @dataclass(frozen=True, slots=True)

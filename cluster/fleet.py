@@ -29,6 +29,7 @@ TRIES = 3  # of a job, and of a place
 LATE_SECONDS = 30.0  # no job is late before this ...
 LATE_FACTOR = 3.0  # ... or before it takes this many times as long as the longest so far
 HUNG_FACTOR = 3.0  # a worker is replaced that takes this many times as long as a late one
+RETRY_SECONDS = 10.0  # times its failures: before another worker is set up at a place where that failed
 POLL_SECONDS = 0.25
 QUIET_SECONDS = 10.0  # without any worker, before a note says so
 
@@ -82,6 +83,7 @@ class Place:
     node: str
     worker: Worker | None = None
     failures: int = 0  # in a row
+    rests_until: float = 0.0  # after a failure
 
 
 class Fleet:
@@ -93,12 +95,14 @@ class Fleet:
         *,
         max_workers: int | None = None,
         late_seconds: float = LATE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
         note: Callable[[str], None] = keep_quiet,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backend = backend
         self._max_workers = max_workers
         self._late_seconds = late_seconds
+        self._retry_seconds = retry_seconds
         self._note = note
         self._clock = clock
         self._places: dict[str, Place] = {}
@@ -235,6 +239,8 @@ class Fleet:
         if place := self._places.get(worker.place):
             place.worker = None
             place.failures += 1
+            if not worker.at_once:  # it was never ready; perhaps its node is about to leave
+                place.rests_until = self._clock() + place.failures * self._retry_seconds
             self._last_error = error
             self._note(f"{place.node}: a worker ended: {error}")
             if place.failures >= TRIES:
@@ -248,9 +254,10 @@ class Fleet:
 
     def _place_gone(self, place: Place) -> None:
         """A node has left: nobody is to blame."""
+        self._note(f"{place.node} has left")
         if place.worker:
             self._workers.pop(place.worker.number, None)
-            self._note(f"{place.node} has left; {len(place.worker.tickets)} jobs are given out again")
+            self._backend.end(place.worker.number)
             self._recall(place.worker)
 
     def _recall(self, worker: Worker) -> None:
@@ -297,7 +304,7 @@ class Fleet:
         for name, place in self._places.items():
             if self._max_workers is not None and len(self._workers) >= self._max_workers:
                 return
-            if place.worker is None and place.failures < TRIES:
+            if place.worker is None and place.failures < TRIES and self._clock() >= place.rests_until:
                 number = next(self._numbers)
                 place.worker = self._workers[number] = Worker(number, name)
                 self._backend.start(name, number)

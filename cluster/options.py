@@ -1,6 +1,8 @@
 """The options of a command that can run on a cluster, and the fleet that they ask for."""
 
 import contextlib
+import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -72,6 +74,7 @@ def cluster_settings(options: dict[str, Any]) -> ClusterSettings | None:
 @contextlib.contextmanager
 def open_fleet(settings: ClusterSettings, spec: WorkerSpec) -> Iterator[Fleet]:
     """A fleet on a cluster, while the block runs; its errors are shown to the user."""
+    set_ray_up(settings.address)
     try:
         from plyd.cluster.actors import Actors, connect
     except ImportError as error:
@@ -84,6 +87,13 @@ def open_fleet(settings: ClusterSettings, spec: WorkerSpec) -> Iterator[Fleet]:
             yield fleet
     except FleetError as error:
         raise click.ClickException(str(error)) from None
+
+
+def set_ray_up(address: str) -> None:
+    """Settings that Ray reads when it is imported."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no figures go to its makers
+    if address == LOCAL and "RAY_AUTH_MODE" not in os.environ:  # others on this machine cannot run code in it
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def say(text: str) -> None:

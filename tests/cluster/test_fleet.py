@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from plyd.cluster.fleet import LATE_SECONDS, TRIES, Fleet, FleetError, JobFailed
+from plyd.cluster.fleet import LATE_SECONDS, RETRY_SECONDS, TRIES, Fleet, FleetError, JobFailed
 from tests.cluster.fake import FakeBackend, fleet_of
 
 
@@ -149,7 +149,7 @@ def test_a_dead_worker_is_replaced_and_an_answer_forgives():
 
 def test_places_where_nothing_starts_are_given_up_and_the_last_one_ends_the_run():
     notes = []
-    fleet, backend = fleet_of("a", "b", note=notes.append)
+    fleet, backend = fleet_of("a", "b", note=notes.append, retry_seconds=0)
     fleet.give(1, "job")
     for place in ("a", "b"):
         with pytest.raises(FleetError) if place == "b" else pytest.MonkeyPatch.context():
@@ -306,3 +306,16 @@ def test_whatever_happens_every_job_is_answered_exactly_once(seed):
     assert sorted(key for key, _ in found) == list(range(200))
     assert all(key == job for key, (_, job) in found)
     assert fleet.unfinished == 0
+
+
+def test_a_place_rests_after_a_worker_that_was_never_ready():
+    fleet, backend = fleet_of("a")
+    backend.die(1)
+    fleet.answers()
+    assert list(backend.started) == [1, 2]  # it had been ready: at once
+    backend.die(2)
+    fleet.answers()
+    assert list(backend.started) == [1, 2]
+    backend.now += 2 * RETRY_SECONDS
+    fleet.answers()
+    assert list(backend.started) == [1, 2, 3]

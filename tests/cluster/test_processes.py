@@ -65,7 +65,7 @@ def test_a_job_that_fails_three_times_ends_the_run(job, message):
 
 def test_a_worker_that_cannot_be_set_up_ends_the_run():
     with (
-        Fleet(Processes(WorkerSpec(SPEC.worker, {"broken": True}), 1)) as fleet,
+        Fleet(Processes(WorkerSpec(SPEC.worker, {"broken": True}), 1), retry_seconds=0) as fleet,
         pytest.raises(FleetError, match=r"no worker could be started.*no such thing as a worker"),
     ):
         until(lambda: fleet.answers() and None)
