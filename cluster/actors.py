@@ -101,7 +101,7 @@ class Actors:
         if not node:
             self._events.put(WorkerLost(worker, "its node has left"))
             return
-        at_once = self._spec.at_once or cores
+        at_once = self._spec.at_once or cores * self._spec.jobs_per_core
         actor: Any = self._actor.options(
             num_cpus=cores,
             max_restarts=0,

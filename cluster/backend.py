@@ -16,7 +16,8 @@ class WorkerSpec:
     worker: str  # "module:name" of its class
     settings: dict[str, Any] = field(default_factory=dict)
     cores: int | None = 1  # of each worker; None: all of its node's, one worker a node
-    at_once: int | None = None  # jobs that a worker runs at once; None: as many as it has cores
+    at_once: int | None = None  # jobs that a worker runs at once; None: by its cores ...
+    jobs_per_core: int = 1  # ... this many for each
     ahead: int = 1  # jobs that wait at a worker, so that it never does
 
 

@@ -26,7 +26,7 @@ class ClusterSettings:
     worker_cores: int | None = None
 
 
-def cluster_options(unit: str, *, workers: str = "--workers") -> Callable[[Command], Command]:
+def cluster_options(unit: str, *, with_workers: bool = True) -> Callable[[Command], Command]:
     """A click decorator that adds --cluster, --workers and --worker-cores; `unit` is "node" or "core"."""
     default = "the node's cores, one worker a node" if unit == "node" else "1"
     options = [
@@ -38,8 +38,7 @@ def cluster_options(unit: str, *, workers: str = "--workers") -> Callable[[Comma
             help="Run on the Ray cluster whose head is at HOST:PORT; without an address, on a new one on this machine.",
         ),
         click.option(
-            workers,
-            "cluster_workers",
+            "--workers",
             type=click.IntRange(1),
             metavar="N",
             help="With --cluster: most workers.  [default: as many as fit]",
@@ -53,7 +52,7 @@ def cluster_options(unit: str, *, workers: str = "--workers") -> Callable[[Comma
     ]
 
     def decorate(command: Command) -> Command:
-        for option in reversed(options):
+        for option in reversed(options if with_workers else [options[0], options[2]]):
             command = option(command)
         return command
 
@@ -62,7 +61,7 @@ def cluster_options(unit: str, *, workers: str = "--workers") -> Callable[[Comma
 
 def cluster_settings(options: dict[str, Any]) -> ClusterSettings | None:
     """Take the options of `cluster_options` out of a command's options; None without --cluster."""
-    address, workers = options.pop("cluster"), options.pop("cluster_workers")
+    address, workers = options.pop("cluster"), options.pop("workers")
     cores = options.pop("worker_cores")
     if address is None:
         if workers is not None or cores is not None:

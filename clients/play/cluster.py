@@ -40,19 +40,18 @@ def on_cluster(
     """Games played on a cluster, as their chunks end; those of the file to resume come first."""
     asked = worker_settings(settings, with_actions)
     if resume is None:
-        yield from play_chunks(cluster, settings, asked, Chunks(settings.games, []), None)
+        yield from play_chunks(cluster, asked, Chunks(settings.games, []), None)
         return
     identity = {name: value for name, value in asked.items() if name != "model"}
     with GameFile(resume, {"tile games": identity}, parse_chunk) as file:
         done = file.begin()
         for chunk in done:
             yield from (FinishedGame(**result) for result in chunk.results)
-        yield from play_chunks(cluster, settings, asked, Chunks(settings.games, done), file)
+        yield from play_chunks(cluster, asked, Chunks(settings.games, done), file)
 
 
 def play_chunks(
     cluster: ClusterSettings,
-    settings: TileSettings,
     asked: dict[str, Any],
     chunks: "Chunks",
     file: GameFile[PlayedChunk] | None,
