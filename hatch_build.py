@@ -18,7 +18,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 TOP = Path(__file__).parent
 CLIENT_ROOMS = {"clients": "clients", "protocols": "protocols", "v1": "proto/plyd/v1"}  # of plyd-client
-ROOMS = {"servers": "servers", "engines": "engines", "models": "models"} | CLIENT_ROOMS
+ROOMS = {"servers": "servers", "engines": "engines", "models": "models", "cluster": "cluster"} | CLIENT_ROOMS
 NOT_INSTALLED = {"node", "node_modules", "__pycache__", "pyproject.toml", "README.md", "LICENSE"}
 PAGES = {"Documentation": "blob/main/docs", "Changelog": "blob/main/CHANGELOG.md", "Source": ""}
 IMAGE = re.compile(r"!\[([^]]*)\]\((?!https?:)([^)]+)\)\n*")
