@@ -103,7 +103,10 @@ def read_checkpoint(path: Path) -> Checkpoint:
         shapes = found.places.shape, found.weights.shape
         if shapes != ((learned,), (learned,)) or found.sums.shape not in ((learned, 2), (0, 2)):
             raise BadWeights(f"{path} has arrays that do not go together")
-        if found.entries.shape != found.pool.shape[:2] or (found.stages and found.pool.shape[1] != len(found.stages)):
+        if found.pool.shape[:2] != found.entries.shape or found.entries.shape not in (
+            (0, 0),
+            (len(found.entries), len(found.stages)),
+        ):
             raise BadWeights(f"{path} has a pool of boards that does not fit its stages")
         if any(arrays[name].dtype != dtype for name, dtype in expected.items()):
             raise BadWeights(f"{path} has arrays of other types than a checkpoint's")

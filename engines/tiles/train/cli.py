@@ -65,11 +65,13 @@ TRACES = {"tc": 0.5, "td": 0.5, "lab": 0.0}
     "stages",
     multiple=True,
     metavar="TILES",
-    help="A stage begins with these tiles, for example 16384 or 16384+8192: boards from then on have their own weights, "
-    "which begin as copies. May be repeated, the latest stage last.  [default: one stage]",
+    help="A stage begins with these tiles, for example 16384 or 16384+8192: boards from then on have weights of their "
+    "own, which begin as copies. May be repeated, the latest stage last.  [default: one stage]",
 )
 @click.option(
-    "--stage-rate", type=click.FloatRange(0, 10), help="Step size in stages after the first.  [default: 0.2 times --rate]"
+    "--stage-rate",
+    type=click.FloatRange(0, 10),
+    help="Step size in stages after the first.  [default: 0.2 times --rate]",
 )
 @click.option(
     "--pool",
@@ -120,7 +122,8 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
         cap = CAPS[game][variant] if settings["cap"] is None or game == "2048" else settings["cap"]
         rate = RATES[method] if settings["rate"] is None else settings["rate"]
         trace = TRACES[method] if settings["trace"] is None else settings["trace"]
-        others = {name: settings[name] for name in ("every", "optimism", "restart", "goal", "bonus", "evil", "pool", "seed")}
+        same = ("every", "optimism", "restart", "goal", "bonus", "evil", "pool", "seed")
+        others = {name: settings[name] for name in same}
         others["stages"] = tuple(stage_of(text, played) for text in settings["stages"])
         others["stage_rate"] = STAGE_RATE * rate if settings["stage_rate"] is None else settings["stage_rate"]
         plan = TilePlan(game, variant, network, cap, method, rate, trace, **others)

@@ -1,8 +1,8 @@
 """Training an n-tuple network on all cores: threads play whole games and learn from each.
 
 `engines/core/training_run.py` explains a run and its folder. A checkpoint holds the weights, the sums of temporal
-coherence, the states of the random generators and the boards of the pool. A line of the log is about 1000 games: average and maximum points,
-and the share of games that reached each tile.
+coherence, the states of the random generators and the boards of the pool. A line of the log is about 1000 games:
+average and maximum points, and the share of games that reached each tile.
 """
 
 import threading
