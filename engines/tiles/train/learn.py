@@ -110,6 +110,8 @@ def update(slot: int, net: Network, sums: Any, error: np.float32, method: Method
     features = IMAGES * net.patterns
     first = slot * features
     rate = method.rate if Word(net.places[first]) < net.size else method.stage_rate
+    if rate == 0:  # nothing to learn, and no memory to touch
+        return sum_of_places(slot, net)
     share = rate * error / np.float32(features)
     total, size = np.float32(0), abs(error)
     if not method.coherent:
