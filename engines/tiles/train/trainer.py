@@ -29,6 +29,7 @@ from plyd.models.ntuple.patterns import patterns_of, text_of
 POOL_BOARDS = 1024  # of each thread and later stage
 BLOCK = 1000  # games per line of the log
 BATCH = 10  # games that a thread plays at a time
+ROUND_SECONDS = 30.0  # after which threads pause, so that the run may be saved
 LONGEST_GAME = 1 << 18  # maximum moves of a game
 ENDLESS = 1 << 62  # number of games without a limit
 
@@ -128,6 +129,7 @@ class TileTrainer:
         self._moves_before = 0
         self._lock = threading.Lock()
         self._games_left = 0  # of the block, not yet started by a thread
+        self._round_ends = 0.0
 
     @property
     def count(self) -> int:
@@ -236,19 +238,21 @@ class TileTrainer:
         return f"{self.progress.games} games, {pace / 1e6:.2f}M moves/s"
 
     def train(self, stop: threading.Event, max_count: int | None = None) -> Iterator[LogLine | None]:
-        """Trains; yields the log's line after each block, None if the last block is not full."""
+        """Trains; yields the log's line after each block, and None every ROUND_SECONDS, so that long blocks are saved."""
         self._began, self._moves_before = time.monotonic(), self.progress.moves
         todo = (ENDLESS if max_count is None else max_count) - self.progress.games
         while todo > 0 and not stop.is_set():
             self._games_left = min(todo, BLOCK - len(self.progress.block))
             todo -= self._games_left
             began = time.monotonic()
+            self._round_ends = began + ROUND_SECONDS
             workers = [threading.Thread(target=self._play, args=(k, stop), daemon=True) for k in range(self.threads)]
             for worker in workers:
                 worker.start()
             for worker in workers:
                 worker.join()
             self.progress.seconds += time.monotonic() - began
+            todo += self._games_left
             if len(self.progress.block) < BLOCK:
                 yield None
                 continue
@@ -257,7 +261,7 @@ class TileTrainer:
             yield line
 
     def _play(self, k: int, stop: threading.Event) -> None:
-        """Thread k: plays games and learns from them until the block is full."""
+        """Thread k: plays games and learns from them until the block is full or the round ends."""
         method, rows, spawns = self.plan.kernel_method(self.game), self.game.rows(), self.game.spawns(self.plan.variant)
         path, points = np.zeros((LONGEST_GAME, self.game.words), np.uint64), np.zeros(LONGEST_GAME, np.float32)
         late = np.zeros((len(self.plan.stages), 2), np.int64)
@@ -279,6 +283,8 @@ class TileTrainer:
                 so_far = np.array(self.progress.late or np.zeros_like(late))
                 self.progress.late = (so_far + late).tolist()
             late.fill(0)
+            if time.monotonic() >= self._round_ends:
+                break
 
     def summary(self, block: list[list[int]]) -> LogLine:
         """The lab's statistics of some games: average, maximum, and for each tile the share that reached it."""

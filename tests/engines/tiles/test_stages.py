@@ -1,5 +1,6 @@
 """Networks by stage: the stage of a board, weights that begin as copies, games from the pool, runs that resume."""
 
+import threading
 from dataclasses import replace
 from itertools import pairwise
 
@@ -28,7 +29,7 @@ from tests.engines.tiles.slow_tiles import GAMES, cells_of, played_boards, rando
 from tests.engines.tiles.small_players import NETWORK, desk_of, method_of, random_player
 from tests.engines.tiles.test_learn import learn_path
 from tests.engines.tiles.test_network import look
-from tests.engines.tiles.test_training import lines_of, train_in
+from tests.engines.tiles.test_training import PLAN, lines_of, train_in
 
 GAME = GAMES["2048"]
 EARLY = ((6,), (6, 5), (7,))  # stages from 64, from 64 and 32, from 128: reached in any game
@@ -284,6 +285,15 @@ def test_a_staged_run_in_parts_learns_what_a_run_in_one_does(tmp_path, small_blo
     one, other = ([line["late"] for line in lines_of(tmp_path / name)] for name in ("whole", "parts"))
     assert one == other
     assert [list(line) for line in one] == [["64", "64+32", "128"]] * 2
+
+
+def test_a_run_of_many_short_rounds_is_the_same(tmp_path, monkeypatch, small_blocks):
+    whole = train_in(tmp_path / "whole", 60, **STAGED)
+    monkeypatch.setattr(trainer_module, "ROUND_SECONDS", 0.0)
+    short = TileTrainer(GAME, replace(PLAN, **STAGED), 1)
+    lines = list(short.train(threading.Event(), 60))
+    assert [line and line["games"] for line in lines] == [None] * 4 + [50, None], "a round plays ten games at least"
+    assert same_state(short, whole)
 
 
 def test_a_staged_run_that_was_killed_goes_on_from_its_checkpoint(tmp_path, small_blocks):
