@@ -238,7 +238,7 @@ class TileTrainer:
         return f"{self.progress.games} games, {pace / 1e6:.2f}M moves/s"
 
     def train(self, stop: threading.Event, max_count: int | None = None) -> Iterator[LogLine | None]:
-        """Trains; yields the log's line after each block, and None every ROUND_SECONDS, so that long blocks are saved."""
+        """Trains; yields the log's line after each block, and None every ROUND_SECONDS, when long blocks are saved."""
         self._began, self._moves_before = time.monotonic(), self.progress.moves
         todo = (ENDLESS if max_count is None else max_count) - self.progress.games
         while todo > 0 and not stop.is_set():
