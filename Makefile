@@ -5,7 +5,7 @@ TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile --durations=20
 FUZZ_RUNS ?= 1000000
 BIOME := @biomejs/biome@2.6.7
 PROTOS := $(wildcard proto/plyd/v1/*.proto)
-PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models -p plyd.protocols
+PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models -p plyd.protocols -p plyd.cluster
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
 from plyd.clients.formats.files import GameRecord, formats_of
-from plyd.clients.library.errors import InvalidRequest, PlydError
+from plyd.clients.library.errors import InvalidRequest
 from plyd.clients.library.report import Line, Report, Score
 from plyd.clients.library.requests import option_text
 from plyd.clients.library.state import LegalMove, State
@@ -330,8 +330,3 @@ def _option_json(option: engine_pb2.Option) -> dict[str, Any]:
     if option.HasField("maximum"):
         fields["maximum"] = option.maximum
     return fields
-
-
-def error_json(error: PlydError) -> dict[str, Any]:
-    """An error as JSON; its kind is the name of a class in plyd.clients.library.errors."""
-    return {"kind": type(error).__name__, "message": str(error), "retrySeconds": error.retry_seconds}

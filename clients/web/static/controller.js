@@ -3,12 +3,13 @@
 import { Activities } from "./activities.js";
 import { AutoSave } from "./autosave.js";
 import { Game, parseLink } from "./game.js";
+import { t, translateCard } from "./language.js";
 import { reportValue } from "./panel.js";
 import { Search } from "./search.js";
 import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
 import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
-import { statusOf } from "./text.js";
+import { moveText, statusOf } from "./text.js";
 import { View } from "./view.js";
 
 const HINT = { seconds: 1 };
@@ -35,7 +36,7 @@ export class Controller {
     });
     this.search = new Search(this.socket, {
       think: (isThinking) => this.view.showThinking(isThinking),
-      queue: (place) => (place ? this.view.say(`Waiting in the queue: ${place} before us`) : this.showStatus()),
+      queue: (place) => (place ? this.view.say(t("status.queue", { count: place })) : this.showStatus()),
     });
   }
 
@@ -51,20 +52,20 @@ export class Controller {
   // --- the connection and the daemons
 
   showLost() {
-    this.view.notice(`The connection to plyd is lost; trying again…${this.isBusy ? " Your move is kept." : ""}`);
+    this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
   }
 
   gamesChanged(games, isComplete) {
     const wasThere = this.card?.isThere;
-    this.cards = games;
+    this.cards = games.map(translateCard);
     this.isComplete = isComplete;
-    if (this.card) this.card = games.find((card) => card.game === this.card.game) ?? { ...this.card, isThere: false };
+    if (this.card) this.card = this.cards.find((card) => card.game === this.card.game) ?? { ...this.card, isThere: false };
     this.view.showGames();
-    if (!games.length) return this.view.notice("No engine is running yet. They are starting, or `plyd up` is not running.");
+    if (!games.length) return this.view.notice(t("notice.no-engine"));
     if (!this.game) return this.arrive();
-    if (!this.card.isThere) return this.view.notice(`The engine of ${this.card.title} is restarting…`);
+    if (!this.card.isThere) return this.view.notice(t("notice.restarting", { game: this.card.title }));
     const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
-    this.view.notice(away.length && !isComplete ? `Not running yet: ${away.join(", ")}` : "");
+    this.view.notice(away.length && !isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
     if (!wasThere || !this.isThinking) this.proceed();
     return undefined;
   }
@@ -75,7 +76,7 @@ export class Controller {
       return await work();
     } catch (error) {
       const isAway = error instanceof Lost || error.kind === "Unavailable";
-      if (!isAway && (token?.isCurrent ?? true)) this.view.say(error.message);
+      if (!isAway && (token?.isCurrent ?? true)) this.view.sayError(error);
       return undefined;
     }
   }
@@ -95,7 +96,7 @@ export class Controller {
     const saved = loadGame(linked?.game);
     const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
     const card = this.cards.find((each) => each.game === record?.game);
-    if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(`Waiting for ${card?.title ?? record.game}…`);
+    if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(t("notice.waiting", { game: card?.title ?? record.game }));
     this.view.notice("");
     if (card && (await this.open(card, record))) return undefined;
     const first = this.cards.find((each) => each.isThere);
@@ -104,7 +105,7 @@ export class Controller {
   }
 
   choose(card) {
-    if (!card.isThere) this.view.notice(`The engine of ${card.title} is not running yet.`);
+    if (!card.isThere) this.view.notice(t("notice.not-running", { game: card.title }));
     else if (card.game !== this.card?.game) this.open(card, loadGame(card.game));
   }
 
@@ -148,7 +149,7 @@ export class Controller {
     if (error instanceof Lost || error.kind === "Unavailable") return true; // a notice says so already
     if (!record && this.card?.game !== card.game) await this.open(card, { start: "", moves: [] }); // not with these settings
     else this.proceed();
-    this.view.say(error.message);
+    this.view.sayError(error);
     return false;
   }
 
@@ -277,7 +278,7 @@ export class Controller {
     const token = this.activities.begin("search");
     const report = await this.think(token, HINT);
     if (!token.isCurrent) return;
-    if (report?.move) this.view.say(`Hint: ${report.move}`);
+    if (report?.move) this.view.say(t("status.hint", { move: moveText(report.move) }));
     if (this.settings.adviser) this.proceed();
   }
 
@@ -319,7 +320,7 @@ export class Controller {
   }
 
   exportGame(format) {
-    const name = (side) => (this.settings[side] === "engine" ? "plyd" : "You");
+    const name = (side) => (this.settings[side] === "engine" ? "plyd" : t("player.you"));
     const players = [name("one"), isForTwo(this.card) ? name("two") : ""];
     return this.attempt(() => saveFile(this.game.record(players), format));
   }
@@ -328,13 +329,13 @@ export class Controller {
     return this.attempt(async () => {
       const record = await readFile(file);
       const card = this.cards.find((each) => each.game === record.game);
-      if (!card) throw new Error(`no daemon serves ${record.game}`);
+      if (!card) throw new Error(t("error.no-daemon", { game: record.game }));
       await this.open(card, { ...record, isPaused: true });
     });
   }
 
   async copyLink() {
     const link = new URL(this.game.link(), location.href).href;
-    this.view.say((await copyText(link)) ? "The link is copied." : link);
+    this.view.say((await copyText(link)) ? t("status.copied") : link);
   }
 }
