@@ -23,9 +23,8 @@ from plyd.engines.tiles.search.expectimax import (
     DepthPolicy,
     ExpectimaxLimit,
     memory_for,
-    search_each_drop,
-    search_each_slide,
 )
+from plyd.engines.tiles.search.root import search_each_drop, search_each_slide
 from plyd.engines.tiles.search.searcher import ENTRY_BYTES, OPTIONS, TileSearcher
 from tests.engines.tiles.slow_search import SlowSearch
 from tests.engines.tiles.slow_tiles import GAMES, played_boards, random_boards
