@@ -99,7 +99,6 @@ def play_game(
             continue
 
         # Step 2. The player slides.
-        memory.counts[1] += 1
         best = chosen_slide(downgraded(board, pace.downgrade_from), pace, limit, search, values)
         if best < 0:
             break
