@@ -22,6 +22,7 @@ from plyd.engines.tiles.train import trainer as trainer_module
 from plyd.engines.tiles.train.trainer import TilePlan, TileTrainer
 from plyd.engines.tiles_2048.engine import Game2048
 from plyd.engines.tiles_2048.rules import DOWNGRADE_FROM
+from plyd.models import shipped
 from plyd.models.errors import BadWeights
 from plyd.models.files import CHECKPOINT, MANIFEST, read_file, write_file
 from plyd.models.ntuple.checkpoint import read_checkpoint, write_checkpoint
@@ -547,6 +548,28 @@ def test_a_stage_beyond_the_games_tiles_is_no_model_for_it(run, tmp_path):
     write_file(tmp_path / "staged.plyd", header | {"stages": [[6], [6, 5], [16]]}, arrays)
     with pytest.raises(BadModel, match="2048 has indices to 15"):
         load_player(GAME, "classic", tmp_path / "staged.plyd")
+
+
+@pytest.mark.parametrize("name", ["2048", "2584"])
+def test_an_import_tells_how_its_stages_are_trained_further(tmp_path, name):
+    plan = TilePlan(name, "classic", "01", 15, stages=((8,), (8, 3, 1)), downgrade=name == "2048")
+    TileTrainer(GAMES[name], plan, 1).save(tmp_path / "run" / CHECKPOINT)
+    assert invoke("models", "pack", tmp_path / "run", tmp_path / "one.plyd").exit_code == 0
+    result = invoke("models", "import", tmp_path / "one.plyd", tmp_path / "again")
+    command = result.stderr.splitlines()[-1]
+    if name == "2048":
+        assert "--stage 256 --stage 256+8+2 --downgrade --rate 0.1" in command
+    else:
+        assert "--cap 15 --stage 34 --stage 34+3+1 --rate 0.1" in command
+    assert [GAMES[name].rules.tile(index) for index in (8, 3, 1)] == ([256, 8, 2] if name == "2048" else [34, 3, 1])
+
+
+def test_the_stages_of_a_network_are_listed(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
+    assert invoke("models", "pack", run, tmp_path / "staged.plyd").exit_code == 0
+    result = invoke("models")
+    assert result.exit_code == 0, result.output
+    assert "from 64+32" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize("name", ["weights.bin", "weights.w"])
