@@ -69,6 +69,11 @@ TRACES = {"tc": 0.5, "td": 0.5, "lab": 0.0}
     "own, which begin as copies. May be repeated, the latest stage last.  [default: one stage]",
 )
 @click.option(
+    "--downgrade",
+    is_flag=True,
+    help="2048 only: later stages look at boards with all tiles above the largest missing one halved.",
+)
+@click.option(
     "--stage-rate",
     type=click.FloatRange(0, 10),
     help="Step size in stages after the first.  [default: 0.2 times --rate]",
@@ -115,6 +120,8 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
     method = settings["method"]
     if settings["evil"] and method == "lab":
         raise click.UsageError("--evil is for tc and td; lab learns the mean over random drops")
+    if settings["downgrade"] and (game != "2048" or not settings["stages"]):
+        raise click.UsageError("--downgrade is for 2048, with --stage")
     name = network if network.isprintable() and " " not in network and "/" not in network else "own"
     folder = settings["out"] or Path("runs") / f"{game}-{variant}-{name}"
     with readable_errors(folder):
@@ -122,7 +129,7 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
         cap = CAPS[game][variant] if settings["cap"] is None or game == "2048" else settings["cap"]
         rate = RATES[method] if settings["rate"] is None else settings["rate"]
         trace = TRACES[method] if settings["trace"] is None else settings["trace"]
-        same = ("every", "optimism", "restart", "goal", "bonus", "evil", "pool", "seed")
+        same = ("every", "optimism", "restart", "goal", "bonus", "evil", "downgrade", "pool", "seed")
         others = {name: settings[name] for name in same}
         others["stages"] = tuple(stage_of(text, played) for text in settings["stages"])
         others["stage_rate"] = STAGE_RATE * rate if settings["stage_rate"] is None else settings["stage_rate"]
