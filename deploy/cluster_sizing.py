@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-os.environ["RAY_worker_niceness"] = "0"  # Ray gives its workers 15; here both sides have the same
+os.environ |= {"RAY_worker_niceness": "0"}  # Ray gives its workers 15; here both sides have the same
 
 from plyd.cluster import Fleet, WorkerSpec
 from plyd.cluster.options import ClusterSettings
@@ -26,19 +26,23 @@ CORES = 2
 
 
 @contextlib.contextmanager
-def two_nodes() -> Iterator[ClusterSettings]:
-    """A cluster of two nodes with one core each."""
+def two_nodes() -> Iterator[tuple[ClusterSettings, Callable[[], Any]]]:
+    """A cluster of two nodes with one core each, and a function that adds one more."""
     from ray.cluster_utils import Cluster
 
     from plyd.cluster.actors import connect
 
     memory = {"node_ip_address": HOST, "object_store_memory": 1 << 30}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **memory})
+
+    def add() -> Any:
+        return cluster.add_node(num_cpus=1, wait=False, **memory)
+
     for _ in range(CORES):
-        cluster.add_node(num_cpus=1, wait=False, **memory)
+        add()
     connect(cluster.address)
     try:
-        yield ClusterSettings(cluster.address)
+        yield ClusterSettings(cluster.address), add
     finally:
         import ray
 
@@ -156,13 +160,40 @@ def compare(parts: list[str], rounds: int, seconds: float) -> None:
     """Print the rate of each part with and without Ray, in turns."""
     print("| what | per second, no Ray | per second, Ray | ratio of each round | ratio |")
     print("|---|---|---|---|---|")
-    with two_nodes() as cluster:
+    with two_nodes() as (cluster, _):
         for part in parts:
             results, what = PARTS[part]
             pairs = [(rate(results(None), seconds), rate(results(cluster), seconds)) for _ in range(rounds)]
             here, there = (sum(side) / rounds for side in zip(*pairs, strict=True))
             each = " ".join(f"{ray / local:.2f}" for local, ray in pairs)
             print(f"| {what} | {here:,.1f} | {there:,.1f} | {each} | {there / here:.2f} |", flush=True)
+
+
+def join() -> None:
+    """Print how long it takes from the start of a node to its first result."""
+    from plyd.clients.match.cluster import ClusterRunner, connect_cluster
+    from plyd.clients.match.openings import openings_of, schedule
+    from plyd.clients.match.side import SideLimits, parse_side
+
+    sides = [parse_side(f"nodes=200 threads=1 seed={seed}", str(seed), SideLimits()) for seed in (1, 2)]
+    with two_nodes() as (settings, add):
+        with connect_cluster("connect4", "", sides, ["7x6"], settings, None) as (connected, fleet):
+            book = openings_of(connected.referee, None, ["7x6"], 4, 1)
+            games = ClusterRunner(fleet, connected.sides, schedule(book.openings, 1_000_000, {}, connected.sides))
+            results = games.results()
+            while fleet.workers < CORES:
+                next(results)
+            began = time.monotonic()
+            add()
+            added = time.monotonic() - began
+            while fleet.workers <= CORES:  # then it has its daemons, and gets a game
+                next(results)
+            newest = max(fleet._workers)
+            given = set(fleet._workers[newest].tickets)
+            while given and given <= set(fleet._workers[newest].tickets):
+                next(results)
+            first = time.monotonic() - began
+        print(f"a node joins: {added:.1f} s until Ray has started it, {first:.1f} s until its first game of a match")
 
 
 def learners() -> None:
@@ -211,13 +242,15 @@ def learners() -> None:
 def main() -> None:
     """Measure the parts asked for, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, learners; default: all")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, join, learners; default: all")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each side in each round")
     asked = parser.parse_args()
-    parts = asked.parts or [*PARTS, "learners"]
+    parts = asked.parts or [*PARTS, "join", "learners"]
     if ray_parts := [part for part in parts if part in PARTS]:
         compare(ray_parts, asked.rounds, asked.seconds)
+    if "join" in parts:
+        join()
     if "learners" in parts:
         learners()
 
