@@ -32,10 +32,16 @@ class PageQuery:
 class SearchStream:
     """Keeps one Play stream open and moves it along with the game, so that the engine's tree is reused."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_spare: bool = False) -> None:
+        self._is_spare = is_spare  # its searches wait for slots that nobody else wants
         self._game: AsyncGame | None = None
         self._key: tuple[object, ...] = ()
         self._moves: list[str] = []
+
+    @property
+    def points(self) -> float:
+        """Points of the game where the stream is; 0 if it is closed."""
+        return self._game.state.points if self._game else 0.0
 
     def close(self) -> None:
         """Close the stream; a running search is cancelled."""
@@ -55,7 +61,7 @@ class SearchStream:
         while True:
             report = None
             try:
-                async with link.queue.time_slice(on_queue) as time_slice:
+                async with link.queue.time_slice(on_queue, is_spare=self._is_spare) as time_slice:
                     began = time.monotonic()
                     reports = self._search_slice(link, query, spent, time_slice, stopped)
                     async with contextlib.aclosing(reports):

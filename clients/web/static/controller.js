@@ -2,13 +2,15 @@
 
 import { Activities } from "./activities.js";
 import { AutoSave } from "./autosave.js";
-import { Game, parseLink } from "./game.js";
+import { Game } from "./game.js";
+import { readLink, shareLink } from "./link.js";
 import { reportValue } from "./panel.js";
 import { Search } from "./search.js";
-import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
+import { defaultSettings, engineOptions, hasChance, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
 import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
 import { statusOf } from "./text.js";
+import { Study } from "./study.js";
 import { View } from "./view.js";
 
 const HINT = { seconds: 1 };
@@ -33,6 +35,7 @@ export class Controller {
       open: () => this.view.notice(""),
       lost: () => this.showLost(),
     });
+    this.study = new Study(this);
     this.search = new Search(this.socket, {
       think: (isThinking) => this.view.showThinking(isThinking),
       queue: (place) => (place ? this.view.say(`Waiting in the queue: ${place} before us`) : this.showStatus()),
@@ -91,7 +94,7 @@ export class Controller {
 
   // Opens the game of the link, or the last one, or the first of all; waits for its engine if that is not up yet.
   async openFirst() {
-    const linked = parseLink(location.hash);
+    const linked = await readLink(location.hash);
     const saved = loadGame(linked?.game);
     const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
     const card = this.cards.find((each) => each.game === record?.game);
@@ -112,9 +115,9 @@ export class Controller {
     this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
   }
 
-  addressChanged() {
+  async addressChanged() {
     if (!this.game || location.hash === this.game.link()) return;
-    const linked = parseLink(location.hash);
+    const linked = await readLink(location.hash);
     const card = this.cards.find((each) => each.game === linked?.game);
     if (card) this.open(card, linked);
   }
@@ -129,8 +132,6 @@ export class Controller {
     const game = new Game(this.socket, { ...wanted, game: card.game, hasChance: hasChance(card) });
     try {
       await game.begin();
-      if (record?.values) game.values = record.values.slice(0, game.moves.length + 1);
-      if (Number.isInteger(record?.ply) && record.ply < game.moves.length) await game.go(record.ply);
     } catch (error) {
       return token.isCurrent ? this.openFailed(card, record, error) : true;
     }
@@ -138,6 +139,7 @@ export class Controller {
     this.activities.supersede("place"); // a move in the game before
     settings.variant = game.variant;
     Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
+    this.study.stop();
     this.view.openGame(isOther);
     this.showPosition(null);
     this.proceed();
@@ -218,7 +220,7 @@ export class Controller {
     const isChance = !moves.length || (isSlide && this.settings.environment === "chance");
     for (;;) {
       try {
-        return await game.advance(moves, isChance);
+        return await game.advance(moves, isChance, this.study.isTakeBack);
       } catch (error) {
         if (error.kind !== "Unavailable" || !token.isCurrent) throw error;
       }
@@ -262,10 +264,14 @@ export class Controller {
     else this.search.stop();
   }
 
-  async engineMove(token, mover) {
+  // Lines of play of a search whose strength counts: further lines would cost negascout a ply or two.
+  get engineLines() {
     const { options } = this.settings;
-    const isNegascout = (options.method ?? options.engine) === "negascout"; // further lines would cost it a ply or two
-    const query = { ...limits(this.card, this.settings, this.game.state.toMove), ...(isNegascout ? { lines: 1 } : {}) };
+    return (options.method ?? options.engine) === "negascout" ? 1 : lineCount(this.card);
+  }
+
+  async engineMove(token, mover) {
+    const query = { ...limits(this.card, this.settings, this.game.state.toMove), lines: this.engineLines };
     const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.game.randomMove().split("@")[0] } } : {}; // see BOARD_KIND_TILES
     const report = await this.think(token, { ...query, ...evil });
     if (token.isCurrent && report?.move) this.makeMoves([report.move]);
@@ -308,7 +314,7 @@ export class Controller {
   showReport(report) {
     const { game } = this;
     const value = reportValue(report, game.points);
-    if (value !== null) game.values[game.ply] = value;
+    if (value !== null) game.node.value = value;
     this.view.showReport(report, game.points);
   }
 
@@ -319,9 +325,7 @@ export class Controller {
   }
 
   exportGame(format) {
-    const name = (side) => (this.settings[side] === "engine" ? "plyd" : "You");
-    const players = [name("one"), isForTwo(this.card) ? name("two") : ""];
-    return this.attempt(() => saveFile(this.game.record(players), format));
+    return this.attempt(() => saveFile(this.study.record(), format));
   }
 
   importGame(file) {
@@ -334,7 +338,9 @@ export class Controller {
   }
 
   async copyLink() {
-    const link = new URL(this.game.link(), location.href).href;
-    this.view.say((await copyText(link)) ? "The link is copied." : link);
+    const { link, isWhole } = await shareLink(this.game);
+    const address = new URL(link, location.href).href;
+    const isCopied = await copyText(address);
+    this.view.say(isCopied ? (isWhole ? "The link is copied." : "The link is copied. It has the position only: the game is too long for a link.") : address);
   }
 }

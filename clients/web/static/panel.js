@@ -1,9 +1,8 @@
-// Beside the board: the value bar, the engine's lines of play, its speed, and the history of values.
+// Beside the board: the value bar, the engine's lines of play and its speed.
 
-import { byId, el, svg } from "./dom.js";
+import { byId, el } from "./dom.js";
 import { percent, points, scoreText, share, short } from "./text.js";
 
-const WIDTH = 320, HEIGHT = 110;
 const MAX_LINES = 8;
 
 // The value of a position in the graph and the bar: player one's share, or the points in all; null if unknown.
@@ -57,58 +56,4 @@ export function clearReport(isShare) {
   byId("bar-text").textContent = "";
   bar.removeAttribute("aria-valuetext");
   bar.removeAttribute("aria-valuenow");
-}
-
-// The known values with their plies; of a long game only as many as the graph can show.
-function knownValues(values) {
-  const step = Math.max(1, Math.floor(values.length / WIDTH));
-  const known = [];
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (value !== undefined && value !== null && (known.length === 0 || i - known.at(-1)[0] >= step || i === values.length - 1)) known.push([i, value]);
-  }
-  return known;
-}
-
-// The graph of values by ply; `go` is called with a ply that is clicked.
-export function showGraph(values, plies, ply, isShare, go) {
-  const graph = byId("graph");
-  const known = knownValues(values);
-  const span = Math.max(8, plies);
-  const low = isShare ? 0 : Math.min(...known.map(([, value]) => value), Infinity) * 0.95;
-  const high = isShare ? 1 : Math.max(...known.map(([, value]) => value), 1) * 1.05;
-  const x = (i) => (i / span) * WIDTH;
-  const y = (value) => HEIGHT - 4 - ((value - low) / (high - low || 1)) * (HEIGHT - 8);
-  const line = known.map(([i, value], n) => `${n ? "L" : "M"}${x(i).toFixed(1)} ${y(value).toFixed(1)}`).join("");
-  const parts = [];
-  if (isShare) parts.push(svg("path", { d: `M0 ${y(0.5)}H${WIDTH}`, class: "middle" }));
-  if (known.length) {
-    const floor = isShare ? y(0.5) : HEIGHT;
-    parts.push(svg("path", { d: `${line}L${x(known.at(-1)[0]).toFixed(1)} ${floor}L${x(known[0][0]).toFixed(1)} ${floor}Z`, class: "area" }));
-    parts.push(svg("path", { d: line, class: "line" }));
-    if (known.length === 1) parts.push(svg("circle", { cx: x(known[0][0]), cy: y(known[0][1]), r: 3, class: "dot" }));
-  }
-  parts.push(svg("path", { d: `M${x(ply)} 0V${HEIGHT}`, class: "here" }));
-  graph.replaceChildren(...parts);
-  graph.onclick = (event) => {
-    const box = graph.getBoundingClientRect();
-    go(Math.round(((event.clientX - box.left) / box.width) * span));
-  };
-  const latest = known.at(-1)?.[1];
-  const latestText = latest === undefined ? "none yet" : isShare ? percent(latest) : points(latest);
-  graph.setAttribute("aria-label", `Value by move, ${known.length} values; latest ${latestText}`);
-}
-
-// The moves of a game for two, each a button that goes there.
-export function showMoves(game, go) {
-  const list = byId("moves");
-  list.hidden = game.hasChance;
-  if (game.hasChance) return;
-  const shown = `${game.moves.join(" ")} ${game.ply}`;
-  if (list.dataset.shown === shown) return;
-  list.dataset.shown = shown;
-  const items = game.moves.map((move, i) => el("li", {}, el("button", { type: "button", class: i + 1 === game.ply ? "here" : undefined, "aria-current": i + 1 === game.ply ? "true" : undefined, onclick: () => go(i + 1) }, move)));
-  list.replaceChildren(...items);
-  const here = list.children[game.ply - 1];
-  if (here) list.scrollTop = here.offsetTop - list.clientHeight / 2;
 }

@@ -5,6 +5,8 @@ import { el } from "./dom.js";
 const TIMES = (list) => list.map((seconds) => [`${seconds < 1 ? `${seconds * 1000} ms` : `${seconds} s`} a move`, { seconds }]);
 const STONE_LEVELS = [["Beginner", { nodes: 10 }], ["Easy", { nodes: 100 }], ["Fair", { nodes: 1000 }], ...TIMES([0.1, 0.5, 1, 3, 10, 30])];
 const TILE_LEVELS = [["At a glance", { depth: 1 }], ["2 moves deep", { depth: 2 }], ...TIMES([0.01, 0.05, 0.2, 1, 5])];
+const STONE_REVIEWS = TIMES([0.05, 0.2, 1, 5]), TILE_REVIEWS = [["At a glance", { depth: 1 }], ...TIMES([0.01, 0.05, 0.2, 1])];
+const DEFAULT_REVIEWS = { stones: "200 ms a move", tiles: "10 ms a move" };
 const SAME = "the same";
 const DEFAULT_LEVELS = { stones: "1 s a move", tiles: "50 ms a move" };
 const NAMES = { one: "Player", two: "Player two", environment: "Chance" }; // of sides that the card does not name
@@ -28,6 +30,16 @@ export function levels(card) {
   return isTiles(card) ? TILE_LEVELS : STONE_LEVELS;
 }
 
+// The limits of a review's searches, each with its name.
+export function reviewTimes(card) {
+  return isTiles(card) ? TILE_REVIEWS : STONE_REVIEWS;
+}
+
+export function reviewLimits(card, settings) {
+  const list = reviewTimes(card);
+  return (list.find(([name]) => name === settings.reviewTime) ?? list[1])[1];
+}
+
 // The limits of a side's searches; the second side may have a strength of its own.
 export function limits(card, settings, side = "one") {
   const list = levels(card);
@@ -36,8 +48,9 @@ export function limits(card, settings, side = "one") {
 }
 
 export function defaultSettings(card) {
-  const level = DEFAULT_LEVELS[isTiles(card) ? "tiles" : "stones"];
-  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
+  const kind = isTiles(card) ? "tiles" : "stones";
+  const level = DEFAULT_LEVELS[kind], reviewTime = DEFAULT_REVIEWS[kind];
+  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, reviewTime, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
 }
 
 // The engine's options for a search; the search of a game against the evil environment expects its drops.

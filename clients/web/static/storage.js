@@ -1,4 +1,5 @@
-// What is stored: settings in the browser, the games of this tab in its session, a position in the address, games as files.
+// What is stored: settings and games in the browser, the games of this tab in its session, a position in the address, games
+// as files.
 
 import { el } from "./dom.js";
 
@@ -18,8 +19,9 @@ function readText(store, key) {
 function writeText(store, key, text) {
   try {
     store().setItem(key, text);
+    return true;
   } catch {
-    // full, or a browser that stores nothing: the page works without
+    return false; // full, or a browser that stores nothing: the page works without
   }
 }
 
@@ -55,15 +57,21 @@ export function renamedOptions(card, options) {
   return Object.fromEntries([...old.map(([name, value]) => [RENAMED[name], value]), ...kept]);
 }
 
-// The saved game of this tab: of one kind, or the last one; null if there is none.
+// The saved game of this tab, else of the tab that was used last: of one kind, or the last one; null if there is none.
 export function loadGame(name) {
-  return readJson(tab, `plyd ${name ?? readText(tab, "plyd last")}`);
+  const saved = (store) => readJson(store, `plyd game ${name ?? readText(store, "plyd last")}`);
+  return saved(tab) ?? saved(browser);
 }
 
-// Saves a game for a reload of this tab, with further facts.
-export function saveGame({ game, variant, start, moves, ply, values, basePoints }, facts) {
-  writeText(tab, "plyd last", game);
-  writeText(tab, `plyd ${game}`, JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, ...facts }));
+// Saves a game for this tab, and for one that is opened later, with further facts; without its review if that is too long.
+export function saveGame(game, facts) {
+  const saved = { ...game.saved(), ...facts };
+  const text = JSON.stringify(saved);
+  for (const store of [tab, browser]) {
+    writeText(store, "plyd last", game.game);
+    const key = `plyd game ${game.game}`;
+    if (!writeText(store, key, text)) writeText(store, key, JSON.stringify({ ...saved, tree: { ...saved.tree, reviews: [], values: [] } }));
+  }
 }
 
 // Puts a link into the address; the address afterwards, null if the browser refuses because of too many changes.

@@ -160,7 +160,9 @@ export class TileBoard {
     return `Tiles, row by row: ${rows.join("; ")}`;
   }
 
-  key(name) {
+  // Whether a key slides the tiles; where nobody here does, it is left to the tree of moves.
+  key(name, _target, mover) {
+    if (mover !== "you") return false;
     const move = { ArrowUp: "up", ArrowRight: "right", ArrowDown: "down", ArrowLeft: "left" }[name];
     if (!move) return false;
     this.actions.move(move);

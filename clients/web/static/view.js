@@ -1,10 +1,15 @@
 // The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
 
 import { byId, el } from "./dom.js";
-import { clearReport, showGraph, showMoves, showReport } from "./panel.js";
-import { isForTwo, isTiles, lineCount, playersForm, setupForm, sideNames } from "./settings.js";
+import { gradeOf, gradesOf } from "./grade.js";
+import { showGraph } from "./graph.js";
+import { showMoves, showReview } from "./history.js";
+import { clearReport, showReport } from "./panel.js";
+import { isForTwo, isTiles, lineCount, playersForm, reviewTimes, setupForm, sideNames } from "./settings.js";
 import { StoneBoard } from "./stones.js";
 import { TileBoard } from "./tiles.js";
+
+const WALKS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "up", ArrowDown: "down", Home: "first", End: "last" };
 
 export class View {
   constructor(controller) {
@@ -30,6 +35,13 @@ export class View {
       stop: () => controller.stop(),
       flip: () => this.board.flip(),
       swap: () => this.swap(),
+      "review-start": () => controller.study.toggleReview(),
+      "review-delete": () => controller.study.deleteReview(),
+      "bad-back": () => controller.study.goToBad(-1),
+      "bad-next": () => controller.study.goToBad(1),
+      "best-line": () => controller.study.showBestLine(),
+      promote: () => controller.study.promoteLine(),
+      remove: () => controller.study.removeLine(),
       link: () => controller.copyLink(),
       export: () => controller.exportGame(byId("format").value),
       import: () => byId("file").click(),
@@ -44,6 +56,7 @@ export class View {
       event.target.value = "";
       if (file) controller.importGame(file);
     };
+    byId("review-time").onchange = (event) => controller.changeSetup({ reviewTime: event.target.value });
     byId("ply").oninput = (event) => controller.goTo(Number(event.target.value));
     byId("adviser").onchange = (event) => controller.changeSettings({ adviser: event.target.checked });
     byId("setup").onsubmit = (event) => {
@@ -64,10 +77,14 @@ export class View {
       f: () => this.board.flip(),
       x: () => isForTwo(controller.card) && this.swap(),
       p: () => this.pass(),
+      m: () => controller.study.goToBad(1),
+      M: () => controller.study.goToBad(-1),
+      b: () => controller.study.showBestLine(),
     };
-    if (!this.board.key(event.key, event.target)) {
-      if (!actions[event.key]) return;
-      actions[event.key]();
+    if (event.shiftKey || !this.board.key(event.key, event.target, controller.mover())) {
+      const action = WALKS[event.key] ? () => controller.study.walk(WALKS[event.key]) : actions[event.key];
+      if (!action) return;
+      action();
     }
     event.preventDefault();
   }
@@ -148,6 +165,8 @@ export class View {
     byId("start").value = "";
     byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, form)));
     byId("thinking-title").title = card.summary;
+    byId("review-time").replaceChildren(...reviewTimes(card).map(([name]) => el("option", { value: name }, name)));
+    byId("review-time").value = this.controller.settings.reviewTime;
     this.showGames();
   }
 
@@ -191,6 +210,10 @@ export class View {
     byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
     byId("redo").disabled = game.ply >= game.moves.length;
     byId("hint").disabled = !this.controller.isYours;
+    this.drawHistorySoon();
+  }
+
+  drawHistorySoon() {
     this.drawSoon("history", () => this.showHistory());
   }
 
@@ -200,14 +223,21 @@ export class View {
       showReport(report, pointsSoFar, sideNames(this.controller.card));
       this.board.advise(report);
     });
-    this.drawSoon("history", () => this.showHistory());
+    this.drawHistorySoon();
   }
 
   showHistory() {
-    const { game } = this.controller;
-    const go = (ply) => this.controller.goTo(ply);
-    showGraph(game.values, game.moves.length, game.ply, !game.hasChance, go);
-    showMoves(game, go);
+    const { game, card, study } = this.controller;
+    const isShare = !game.hasChance, names = sideNames(card);
+    const grades = gradesOf(game.line, game.hasChance);
+    const values = game.line.map(({ review: found, value }) => (!found ? value : isShare ? found.value : found.points + found.value));
+    showGraph({ values, grades, ply: game.ply, isShare, names }, (ply) => this.controller.goTo(ply));
+    showReview({ game, grades, names, run: study.review.run, isComplete: study.isReviewed });
+    showMoves({ game, gradeAt: (node) => gradeOf(node, game.hasChance), visit: (node) => study.visit(node) });
+    byId("line-tools").hidden = game.hasChance || !game.ply;
+    byId("promote").hidden = game.node.isMain;
+    byId("comment").textContent = game.node.comment;
+    byId("comment").hidden = !game.node.comment;
   }
 
   // Draws something in the next frame; only the last drawing of a name is made.
