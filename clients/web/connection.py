@@ -11,7 +11,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from plyd.clients.library.errors import DaemonFault, InvalidRequest, Overloaded, PlydError
 from plyd.clients.web.daemons import DaemonPool
-from plyd.clients.web.messages import PageRequest, card_json, error_json, report_json, state_json
+from plyd.clients.web.errors import BridgeError, error_json
+from plyd.clients.web.messages import PageRequest, card_json, report_json, state_json
 from plyd.clients.web.review import review
 from plyd.clients.web.search_stream import SearchStream
 
@@ -116,7 +117,7 @@ class PageConnection:
             return
         is_first_stop = request.verb == "stop" and self._search is not None and not self._search.is_told_to_stop
         if len(self._tasks) >= MAX_REQUESTS and not is_first_stop:
-            busy = Overloaded(f"{len(self._tasks)} requests are pending, the most allowed for one page")
+            busy = BridgeError(Overloaded, "error.too-many-requests", count=len(self._tasks))
             self._send({"id": request.id, "error": error_json(busy)})
         elif request.verb == "stop":
             if self._search:
@@ -138,10 +139,10 @@ class PageConnection:
             await work
             return
         except PlydError as error:
-            fault = error
+            fault: PlydError = error
         except Exception:
             log.exception("a request failed")
-            fault = DaemonFault("the bridge failed; see its log")
+            fault = BridgeError(DaemonFault, "error.bridge-failed")
         self._send({"id": request.id, "error": error_json(fault)})
 
     async def _apply(self, request: PageRequest) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
 from plyd.clients.formats.files import GameRecord, formats_of
 from plyd.clients.formats.game_record import LONGEST_COMMENT, GameTree, comment_of
-from plyd.clients.library.errors import InvalidRequest, PlydError
+from plyd.clients.library.errors import InvalidRequest
 from plyd.clients.library.requests import Position, Report, State, option_text
 from plyd.clients.web.search_stream import PageQuery
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
@@ -365,8 +365,3 @@ def _option_json(option: engine_pb2.Option) -> dict[str, Any]:
     if option.HasField("maximum"):
         fields["maximum"] = option.maximum
     return fields
-
-
-def error_json(error: PlydError) -> dict[str, Any]:
-    """An error as JSON; its kind is the name of a class in plyd.clients.library.errors."""
-    return {"kind": type(error).__name__, "message": str(error), "retrySeconds": error.retry_seconds}

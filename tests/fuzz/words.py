@@ -169,7 +169,8 @@ def check_page(data: bytes) -> None:
     """A page's message is a request whose every field is of its kind, or is refused; so is a record to be written."""
     from plyd.clients.library.errors import InvalidRequest
     from plyd.clients.library.requests import limits_of
-    from plyd.clients.web.messages import PageRequest, error_json, parse_export
+    from plyd.clients.web.errors import error_json
+    from plyd.clients.web.messages import PageRequest, parse_export
 
     text = text_of(data)
     try:

@@ -3,14 +3,15 @@
 import { Activities } from "./activities.js";
 import { AutoSave } from "./autosave.js";
 import { Game } from "./game.js";
+import { t, translateCard } from "./language.js";
 import { readLink, shareLink } from "./link.js";
 import { reportValue } from "./panel.js";
 import { Search } from "./search.js";
 import { defaultSettings, engineOptions, hasChance, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
 import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
-import { statusOf } from "./text.js";
 import { Study } from "./study.js";
+import { moveText, statusOf } from "./text.js";
 import { View } from "./view.js";
 
 const HINT = { seconds: 1 };
@@ -38,7 +39,7 @@ export class Controller {
     this.study = new Study(this);
     this.search = new Search(this.socket, {
       think: (isThinking) => this.view.showThinking(isThinking),
-      queue: (place) => (place ? this.view.say(`Waiting in the queue: ${place} before us`) : this.showStatus()),
+      queue: (place) => (place ? this.view.say(t("status.queue", { count: place })) : this.showStatus()),
     });
   }
 
@@ -54,20 +55,20 @@ export class Controller {
   // --- the connection and the daemons
 
   showLost() {
-    this.view.notice(`The connection to plyd is lost; trying again…${this.isBusy ? " Your move is kept." : ""}`);
+    this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
   }
 
   gamesChanged(games, isComplete) {
     const wasThere = this.card?.isThere;
-    this.cards = games;
+    this.cards = games.map(translateCard);
     this.isComplete = isComplete;
-    if (this.card) this.card = games.find((card) => card.game === this.card.game) ?? { ...this.card, isThere: false };
+    if (this.card) this.card = this.cards.find((card) => card.game === this.card.game) ?? { ...this.card, isThere: false };
     this.view.showGames();
-    if (!games.length) return this.view.notice("No engine is running yet. They are starting, or `plyd up` is not running.");
+    if (!games.length) return this.view.notice(t("notice.no-engine"));
     if (!this.game) return this.arrive();
-    if (!this.card.isThere) return this.view.notice(`The engine of ${this.card.title} is restarting…`);
+    if (!this.card.isThere) return this.view.notice(t("notice.restarting", { game: this.card.title }));
     const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
-    this.view.notice(away.length && !isComplete ? `Not running yet: ${away.join(", ")}` : "");
+    this.view.notice(away.length && !isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
     if (!wasThere || !this.isThinking) this.proceed();
     return undefined;
   }
@@ -78,7 +79,7 @@ export class Controller {
       return await work();
     } catch (error) {
       const isAway = error instanceof Lost || error.kind === "Unavailable";
-      if (!isAway && (token?.isCurrent ?? true)) this.view.say(error.message);
+      if (!isAway && (token?.isCurrent ?? true)) this.view.sayError(error);
       return undefined;
     }
   }
@@ -98,7 +99,7 @@ export class Controller {
     const saved = loadGame(linked?.game);
     const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
     const card = this.cards.find((each) => each.game === record?.game);
-    if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(`Waiting for ${card?.title ?? record.game}…`);
+    if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(t("notice.waiting", { game: card?.title ?? record.game }));
     this.view.notice("");
     if (card && (await this.open(card, record))) return undefined;
     const first = this.cards.find((each) => each.isThere);
@@ -107,7 +108,7 @@ export class Controller {
   }
 
   choose(card) {
-    if (!card.isThere) this.view.notice(`The engine of ${card.title} is not running yet.`);
+    if (!card.isThere) this.view.notice(t("notice.not-running", { game: card.title }));
     else if (card.game !== this.card?.game) this.open(card, loadGame(card.game));
   }
 
@@ -150,7 +151,7 @@ export class Controller {
     if (error instanceof Lost || error.kind === "Unavailable") return true; // a notice says so already
     if (!record && this.card?.game !== card.game) await this.open(card, { start: "", moves: [] }); // not with these settings
     else this.proceed();
-    this.view.say(error.message);
+    this.view.sayError(error);
     return false;
   }
 
@@ -283,7 +284,7 @@ export class Controller {
     const token = this.activities.begin("search");
     const report = await this.think(token, HINT);
     if (!token.isCurrent) return;
-    if (report?.move) this.view.say(`Hint: ${report.move}`);
+    if (report?.move) this.view.say(t("status.hint", { move: moveText(report.move) }));
     if (this.settings.adviser) this.proceed();
   }
 
@@ -332,7 +333,7 @@ export class Controller {
     return this.attempt(async () => {
       const record = await readFile(file);
       const card = this.cards.find((each) => each.game === record.game);
-      if (!card) throw new Error(`no daemon serves ${record.game}`);
+      if (!card) throw new Error(t("error.no-daemon", { game: record.game }));
       await this.open(card, { ...record, isPaused: true });
     });
   }
@@ -341,6 +342,6 @@ export class Controller {
     const { link, isWhole } = await shareLink(this.game);
     const address = new URL(link, location.href).href;
     const isCopied = await copyText(address);
-    this.view.say(isCopied ? (isWhole ? "The link is copied." : "The link is copied. It has the position only: the game is too long for a link.") : address);
+    this.view.say(!isCopied ? address : isWhole ? t("status.copied") : t("status.copied-position"));
   }
 }

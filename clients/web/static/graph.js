@@ -3,14 +3,10 @@
 
 import { byId, svg } from "./dom.js";
 import { BAD } from "./grade.js";
+import { t } from "./language.js";
 import { percent, points, short } from "./text.js";
 
 const HEIGHT = 132, TOP = 6, BOTTOM = 18, LEFT = 38, RIGHT = 8;
-const TEXT = {
-  label: (count, latest) => `Value by move, ${count} values; latest ${latest}`,
-  none: "none yet",
-};
-
 // The known values with their plies; of a long game only as many as the graph can show.
 function knownValues(values, width) {
   const step = Math.max(1, Math.floor(values.length / width));
@@ -67,7 +63,8 @@ export function showGraph({ values, grades, ply, isShare, names }, go) {
     go(Math.round((((event.clientX - box.left) / box.width) * width - LEFT) / ((width - LEFT - RIGHT) / span)));
   };
   const latest = all.at(-1);
-  graph.setAttribute("aria-label", TEXT.label(known.length, latest === undefined ? TEXT.none : isShare ? percent(latest) : points(latest)));
+  const label = latest === undefined ? t("history.no-values") : t("history.values", { count: known.length, latest: isShare ? percent(latest) : points(latest) });
+  graph.setAttribute("aria-label", label);
 }
 
 function axes({ width, span, isShare, names, from, high, x, y }) {

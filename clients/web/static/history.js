@@ -2,29 +2,19 @@
 
 import { byId, el } from "./dom.js";
 import { BAD, SIGNS, summaryOf } from "./grade.js";
-import { percent, points } from "./text.js";
+import { t } from "./language.js";
+import { moveText, percent, points } from "./text.js";
 
-const TEXT = {
-  marks: { only: "only move", best: "best move", fine: "fine", inaccuracy: "inaccuracy", mistake: "mistake", blunder: "blunder" },
-  columns: ["Side", "Accuracy", "Lost a move", "?!", "?", "??"],
-  columnNames: ["Side", "Accuracy", "Lost a move", "Inaccuracies", "Mistakes", "Blunders"],
-  player: "Player",
-  verdict: (ply, move, mark) => `${ply}. ${move}: ${mark}`,
-  lost: (loss, best) => `, ${loss} lost; best was ${best}`,
-  points: (loss) => `${loss} points`,
-  review: "Review",
-  more: "Review the rest",
-  stop: "Stop the review",
-  done: (done, total) => `${done} of ${total}`,
-};
+const MARKS = { only: t("review.only"), best: t("review.best"), fine: t("review.fine"), inaccuracy: t("review.inaccuracy"), mistake: t("review.mistake"), blunder: t("review.blunder") };
+const COLUMNS = [[t("review.side")], [t("review.accuracy")], [t("review.lost")], ["?!", t("review.inaccuracies")], ["?", t("review.mistakes")], ["??", t("review.blunders")]];
 
-const lossText = (loss, isPoints) => (isPoints ? TEXT.points(points(loss)) : percent(loss));
+const lossText = (loss, isPoints) => (isPoints ? t("review.points", { count: loss, points: points(loss) }) : percent(loss));
 
 // A move of the tree as a button that goes there.
 function moveButton(node, ply, shown) {
   const grade = shown.gradeAt(node), isHere = node === shown.game.node;
   const sign = grade ? SIGNS[grade.mark] : "";
-  const name = `${ply}. ${node.move}${grade ? `, ${TEXT.marks[grade.mark]}` : ""}${node.comment ? `, ${node.comment}` : ""}`;
+  const name = [`${ply}. ${node.move}`, grade && MARKS[grade.mark], node.comment].filter(Boolean).join(t("status.comma"));
   return el("button", { type: "button", class: isHere ? "here" : undefined, "data-mark": grade?.mark, "aria-current": isHere ? "true" : undefined, "aria-label": name, title: node.comment || undefined, onclick: () => shown.visit(node) },
     el("small", {}, `${ply}.`), node.move, sign ? el("b", {}, sign) : "", node.comment ? el("i", { "aria-hidden": true }, "·") : "");
 }
@@ -51,12 +41,12 @@ export function showMoves(shown) {
 }
 
 function summaryTable(grades, names, isPoints) {
-  const head = el("tr", {}, ...TEXT.columns.map((name, i) => el("th", { scope: "col", title: TEXT.columnNames[i], "aria-label": TEXT.columnNames[i] }, name)));
+  const head = el("tr", {}, ...COLUMNS.map(([sign, name]) => el("th", { scope: "col", title: name, "aria-label": name }, sign)));
   const sides = summaryOf(grades);
   const rows = Object.keys(sides).sort().map((side) => {
     const { accuracy, loss, ...counts } = sides[side];
     const cells = [`${accuracy.toFixed(0)}%`, isPoints ? points(loss) : percent(loss), ...BAD.map((mark) => String(counts[mark]))];
-    return el("tr", {}, el("th", { scope: "row" }, isPoints ? TEXT.player : names[side]), ...cells.map((cell) => el("td", {}, cell)));
+    return el("tr", {}, el("th", { scope: "row" }, names[side]), ...cells.map((cell) => el("td", {}, cell)));
   });
   return { head, rows };
 }
@@ -64,13 +54,13 @@ function summaryTable(grades, names, isPoints) {
 // What is known of the review: buttons, progress, accuracy by side, and the verdict on the move that is shown.
 export function showReview({ game, grades, names, run, isComplete }) {
   const isReviewed = grades.some(Boolean), isRunning = run?.game === game;
-  byId("review-start").textContent = isRunning ? TEXT.stop : isReviewed && !isComplete ? TEXT.more : TEXT.review;
+  byId("review-start").textContent = isRunning ? t("review.stop") : isReviewed && !isComplete ? t("review.more") : t("review.start");
   byId("review-start").disabled = !isRunning && (isComplete || game.moves.length === 0);
   byId("review-time").disabled = isRunning;
   byId("review-progress").hidden = byId("review-count").hidden = !isRunning;
   if (isRunning) {
     byId("review-progress").value = run.total ? run.done / run.total : 0;
-    byId("review-count").textContent = TEXT.done(run.done, run.total);
+    byId("review-count").textContent = t("review.done", { done: run.done, total: run.total });
   }
   byId("review-delete").hidden = isRunning || !isReviewed;
   byId("reviewed").hidden = !isReviewed;
@@ -83,7 +73,8 @@ export function showReview({ game, grades, names, run, isComplete }) {
 
 // The verdict on a move in words.
 export function verdictText(ply, grade, isPoints) {
-  return TEXT.verdict(ply, grade.move, TEXT.marks[grade.mark]) + (grade.loss > 0 ? TEXT.lost(lossText(grade.loss, isPoints), grade.best) : "");
+  const said = { ply, move: moveText(grade.move), mark: MARKS[grade.mark] };
+  return grade.loss > 0 ? t("review.verdict-lost", { ...said, loss: lossText(grade.loss, isPoints), best: moveText(grade.best) }) : t("review.verdict", said);
 }
 
 function showVerdict(game, grade) {

@@ -48,7 +48,7 @@ async function unpack(packed) {
     if (done) return new Blob(parts).text();
     parts.push(value);
     size += value.length;
-    if (size > MAX_BYTES) throw new Error(`a game of more than ${MAX_BYTES} bytes`);
+    if (size > MAX_BYTES) throw new RangeError();
   }
 }
 

@@ -1,7 +1,8 @@
 // Beside the board: the value bar, the engine's lines of play and its speed.
 
 import { byId, el } from "./dom.js";
-import { percent, points, scoreText, share, short } from "./text.js";
+import { t } from "./language.js";
+import { moveText, percent, points, scoreText, seconds, share, short } from "./text.js";
 
 const MAX_LINES = 8;
 
@@ -14,19 +15,26 @@ export function reportValue(report, pointsSoFar) {
 
 export function showReport(report, pointsSoFar, names) {
   const { kind, side } = report.score;
-  const who = kind === "points" || kind === "none" ? "" : `${names[side] ?? ""} `;
-  byId("score").textContent = kind === "points" ? `${scoreText(report.score)} to come${report.score.exact ? ", exactly" : ""}` : who + scoreText(report.score);
+  const value = scoreText(report.score);
+  if (kind === "points") byId("score").textContent = report.score.exact ? t("score.to-come-exactly", { value }) : t("score.to-come", { value });
+  else byId("score").textContent = kind === "none" || !names[side] ? value : t("score.of", { side: names[side], value });
   const speed = report.ms > 1 ? (report.nodes / report.ms) * 1000 : 0;
-  const facts = [report.depth ? `depth ${report.depth}` : "", report.nodes ? `${short(report.nodes)} nodes` : "", speed ? `${short(speed)}/s` : "", report.ms >= 1 ? `${(report.ms / 1000).toFixed(1)} s` : ""];
+  const facts = [
+    report.depth ? t("facts.depth", { depth: report.depth }) : "",
+    report.nodes ? t("facts.nodes", { count: report.nodes, nodes: short(report.nodes) }) : "",
+    speed ? t("facts.speed", { nodes: short(speed) }) : "",
+    report.ms >= 1 ? t("facts.seconds", { seconds: seconds(report.ms / 1000) }) : "",
+  ];
   byId("facts").textContent = facts.filter(Boolean).join(" · ");
   const hasVisits = report.lines.some((line) => line.visits !== undefined);
   const hasOdds = report.lines.some((line) => line.probability !== undefined);
   byId("lines").classList.toggle("bare", !hasVisits && !hasOdds && report.lines.every((line) => !line.depth && line.moves.length < 2));
-  byId("lines-how").textContent = hasVisits ? "Visits" : hasOdds ? "Chance" : "Depth";
+  byId("lines-how").textContent = hasVisits ? t("lines.visits") : hasOdds ? t("lines.chance") : t("lines.depth");
   const rows = report.lines.slice(0, MAX_LINES).map((line) => {
     const how = hasVisits ? short(line.visits ?? 0) : hasOdds ? percent(line.probability ?? 0) : line.depth ?? "";
+    const [first, ...then] = line.moves.map(moveText);
     return el("tr", { class: line.moves[0] === report.move ? "best" : undefined },
-      el("th", { scope: "row" }, line.moves[0]), el("td", {}, scoreText(line.score, true)), el("td", {}, String(how)), el("td", { class: "then", title: line.moves.slice(1).join(" ") || undefined }, line.moves.slice(1, 9).join(" ")));
+      el("th", { scope: "row" }, first), el("td", {}, scoreText(line.score, true)), el("td", {}, String(how)), el("td", { class: "then", title: then.join(" ") || undefined }, then.slice(0, 8).join(" ")));
   });
   byId("lines").tBodies[0].replaceChildren(...rows);
   showBar(report, pointsSoFar, names);
@@ -37,12 +45,12 @@ function showBar(report, pointsSoFar, names) {
   if (mine === null && report.score.kind !== "points") return;
   const total = mine === null ? pointsSoFar + report.score.value : 1;
   const part = mine ?? (total > 0 ? pointsSoFar / total : 1);
-  const text = mine === null ? `${points(total)} in all` : percent(mine);
+  const text = mine === null ? points(total) : percent(mine);
   byId("bar-fill").style.setProperty("--part", part.toFixed(4));
   byId("bar-text").textContent = mine === null ? "" : text;
   bar.dataset.kind = mine === null ? "points" : "sides";
   bar.setAttribute("aria-valuenow", Math.round(part * 100));
-  bar.setAttribute("aria-valuetext", mine === null ? `${points(pointsSoFar)} points so far, ${text} expected` : `${names.one} ${text}`);
+  bar.setAttribute("aria-valuetext", mine === null ? t("bar.points", { count: pointsSoFar, points: points(pointsSoFar), total: text }) : t("score.of", { side: names.one, value: text }));
 }
 
 // Clears the report and the bar: neither side is ahead, no points are expected.

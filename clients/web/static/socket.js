@@ -5,6 +5,9 @@ const MAX_PENDING = 8; // `apply` requests sent at once; the bridge allows a pag
 
 export class Lost extends Error {}
 
+// The exception for an error of the bridge: { kind, message, ... }.
+export const failure = (error) => Object.assign(new Error(error.message), error);
+
 export class Socket {
   // listener: { games(list, isComplete), open(), lost() }
   constructor(listener) {
@@ -38,7 +41,7 @@ export class Socket {
       request.isSent = false;
       if (request.verb === "apply") continue;
       this.waiting.delete(id);
-      request.reject(new Lost("the connection was lost"));
+      request.reject(new Lost());
     }
     if (wasOpen) this.listener.lost();
     setTimeout(() => this.connect(), this.delay);
@@ -64,7 +67,7 @@ export class Socket {
 
   answer(request, message) {
     this.waiting.delete(message.id);
-    if (message.error) request.reject(Object.assign(new Error(message.error.message), message.error));
+    if (message.error) request.reject(failure(message.error));
     else request.resolve(message.state ?? message.report ?? null);
     this.sendWaiting();
   }
@@ -72,7 +75,7 @@ export class Socket {
   ask(verb, fields = {}, on = {}) {
     return new Promise((resolve, reject) => {
       if (!this.isOpen && verb !== "apply") {
-        reject(new Lost("not connected"));
+        reject(new Lost());
         return;
       }
       const id = ++this.lastId;

@@ -2,9 +2,11 @@
 // readers can use it.
 
 import { el } from "./dom.js";
-import { percent, short } from "./text.js";
+import { t } from "./language.js";
+import { hundredths, short } from "./text.js";
 
 const BLOCKED = "#";
+const MARKS = { win: "mark.win", draw: "mark.draw", loss: "mark.loss" }; // of a proven result, on the board
 const STAR_SIZE = 9; // rows from which on a board of points has stars
 
 export class StoneBoard {
@@ -42,7 +44,7 @@ export class StoneBoard {
       return button;
     });
     const lines = Array.from({ length: rows }, (_, r) => el("div", { role: "row" }, ...this.cells.slice(r * columns, (r + 1) * columns)));
-    this.grid = el("div", { class: "grid", role: "grid", "aria-label": `${this.title} board` }, ...lines);
+    this.grid = el("div", { class: "grid", role: "grid", "aria-label": t("board.label", { game: this.title }) }, ...lines);
     const frame = el("div", { class: `stone-frame ${this.look.kind}` }, this.labels("top"), this.labels("side"), this.grid);
     this.root.style.setProperty("--rows", rows);
     this.root.style.setProperty("--columns", columns);
@@ -77,7 +79,7 @@ export class StoneBoard {
   name(cell) {
     const row = Math.floor(cell / this.columns), column = cell % this.columns;
     const [across, down] = [this.columnName(column), this.rowName(row)];
-    if (this.isDropped || !across || !down) return `column ${across || column + 1}, row ${down || row + 1}`;
+    if (this.isDropped || !across || !down) return t("board.column-row", { column: String(across || column + 1), row: String(down || row + 1) });
     return `${across}${down}`;
   }
 
@@ -101,8 +103,9 @@ export class StoneBoard {
       button.classList.toggle("won", won.has(cell));
       const isBarred = Boolean(this.look.emptyIsOpen) && !value && Boolean(state.toMove) && this.target(cell) === undefined;
       button.classList.toggle("barred", isBarred);
-      const what = value === BLOCKED || isBarred ? "forbidden" : value ? this.stoneName(value) : "empty";
-      button.setAttribute("aria-label", `${this.name(cell)}, ${what}${last.has(cell) ? ", last move" : ""}${won.has(cell) ? ", winning line" : ""}`);
+      const what = value === BLOCKED || isBarred ? t("board.forbidden") : value ? this.stoneName(value) : t("board.empty");
+      const facts = [this.name(cell), what, last.has(cell) && t("board.last"), won.has(cell) && t("board.winning")];
+      button.setAttribute("aria-label", facts.filter(Boolean).join(t("status.comma")));
     });
     this.frame.dataset.mover = isYours ? state.toMove : "";
     this.setFocus(this.focus);
@@ -185,8 +188,8 @@ export class StoneBoard {
       mark.className = isBest ? "mark hint best" : "mark hint";
       mark.style.setProperty("--weight", line.visits === undefined ? 0.6 : Math.sqrt(line.visits / total).toFixed(2));
       const { kind, value, result, plies } = line.score;
-      const shown = kind === "proven" ? `${{ win: "W", draw: "=", loss: "L" }[result]}${plies ?? ""}` : kind === "win" ? percent(value).replace("%", "") : "";
-      mark.append(el("b", {}, shown), line.visits === undefined ? "" : el("small", {}, short(line.visits).replace(" ", "")));
+      const shown = kind === "proven" ? `${t(MARKS[result])}${plies ?? ""}` : kind === "win" ? hundredths(value) : "";
+      mark.append(el("b", {}, shown), line.visits === undefined ? "" : el("small", {}, short(line.visits)));
       this.hinted.push(cell);
     }
   }

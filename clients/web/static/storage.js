@@ -2,6 +2,7 @@
 // as files.
 
 import { el } from "./dom.js";
+import { failure } from "./socket.js";
 
 // The browser's stores, as functions: in some browsers it is reading the property that fails.
 const browser = () => localStorage;
@@ -35,15 +36,26 @@ function readJson(store, key) {
 
 export const loadTheme = () => readText(browser, "plyd theme");
 export const saveTheme = (name) => writeText(browser, "plyd theme", name);
+export const loadLanguage = () => readText(browser, "plyd language");
+export const saveLanguage = (name) => writeText(browser, "plyd language", name);
 
 // The saved settings of a game over its defaults.
 export function loadSettings(card, defaults) {
   const settings = { ...defaults, ...readJson(browser, `plyd ${card.game}`) };
-  return { ...settings, options: renamedOptions(card, settings.options) };
+  const { level, levelTwo, options } = settings;
+  return { ...settings, level: renamedLevel(level), levelTwo: renamedLevel(levelTwo), options: renamedOptions(card, options) };
 }
 
 export function saveSettings(card, settings) {
   writeText(browser, `plyd ${card.game}`, JSON.stringify(settings));
+}
+
+const RENAMED_LEVELS = { Beginner: "nodes 10", Easy: "nodes 100", Fair: "nodes 1000", "At a glance": "depth 1", "2 moves deep": "depth 2", "the same": "same" };
+
+// A strength under the name that it has today; pages before there were languages saved what they showed.
+function renamedLevel(name) {
+  const [, count, milli] = /^([\d.]+) (m?)s a move$/.exec(name) ?? [];
+  return count ? `seconds ${milli ? count / 1000 : count}` : RENAMED_LEVELS[name] ?? name;
 }
 
 const RENAMED = { engine: "method" }; // old name of an engine option: its new name
@@ -97,7 +109,7 @@ export async function copyText(text) {
 // Saves a game as a file.
 export async function saveFile(record, format) {
   const response = await fetch("/export", { method: "POST", body: JSON.stringify({ record, format }) });
-  if (!response.ok) throw new Error((await response.json()).error.message);
+  if (!response.ok) throw failure((await response.json()).error);
   const name = /filename="(.*)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "game.txt";
   const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
   link.click();
@@ -108,6 +120,6 @@ export async function saveFile(record, format) {
 export async function readFile(file) {
   const response = await fetch(`/import?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
   const record = await response.json();
-  if (!response.ok) throw new Error(record.error.message);
+  if (!response.ok) throw failure(record.error);
   return record;
 }

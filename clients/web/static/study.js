@@ -2,6 +2,7 @@
 
 import { BAD, gradeOf, gradesOf, nextBad } from "./grade.js";
 import { verdictText } from "./history.js";
+import { t } from "./language.js";
 import { Review } from "./review.js";
 import { engineOptions, isForTwo, reviewLimits } from "./settings.js";
 import { nodesOf, packTree, unpackTree } from "./tree.js";
@@ -98,7 +99,7 @@ export class Study {
   // The game for a file, with what the review says as comments and variations.
   record() {
     const { game, controller } = this, { settings, card } = controller;
-    const name = (side, i) => game.players[i] || (settings[side] === "engine" ? "plyd" : "You");
+    const name = (side, i) => game.players[i] || (settings[side] === "engine" ? "plyd" : t("player.you"));
     const players = [name("one", 0), isForTwo(card) ? name("two", 1) : ""];
     return { ...game.record(players), tree: game.hasChance ? null : annotated(game) };
   }

@@ -4,6 +4,7 @@ import { byId, el } from "./dom.js";
 import { gradeOf, gradesOf } from "./grade.js";
 import { showGraph } from "./graph.js";
 import { showMoves, showReview } from "./history.js";
+import { language, t, word } from "./language.js";
 import { clearReport, showReport } from "./panel.js";
 import { isForTwo, isTiles, lineCount, playersForm, reviewTimes, setupForm, sideNames } from "./settings.js";
 import { StoneBoard } from "./stones.js";
@@ -113,14 +114,21 @@ export class View {
     byId("notice").hidden = !text;
   }
 
-  say(text) {
+  say(text, lang = language) {
     const status = byId("status");
+    status.lang = lang;
     if (status.textContent !== text) status.textContent = text; // or a screen reader would read it again
+  }
+
+  // An error: of the page in the reader's language, of the bridge too where that gives a text's name, of a daemon in English.
+  sayError({ message, kind, text }) {
+    if (text) this.say(t(text.key, text.values));
+    else this.say(message, kind ? "en" : language);
   }
 
   // Shows what statusOf() made.
   showStatus({ text, moved, isLive, isPaused }) {
-    byId("stop").textContent = isPaused ? "Go on" : "Stop";
+    byId("stop").textContent = isPaused ? t("tool.go-on") : t("tool.stop");
     byId("status").setAttribute("aria-live", isLive ? "polite" : "off");
     this.say(text);
     byId("moved").textContent = moved;
@@ -161,11 +169,11 @@ export class View {
     document.title = `${card.title} · plyd`;
     byId("flip").hidden = isTiles(card);
     byId("swap").hidden = !isForTwo(card);
-    byId("notation").textContent = `${card.notation} Examples: ${card.examples.join("   ")}`;
+    byId("notation").replaceChildren(el("span", { lang: "en" }, card.notation), " ", t("setup.examples", { examples: card.examples.join("   ") }));
     byId("start").value = "";
-    byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, form)));
+    byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, word(`format.${form}`, form))));
     byId("thinking-title").title = card.summary;
-    byId("review-time").replaceChildren(...reviewTimes(card).map(([name]) => el("option", { value: name }, name)));
+    byId("review-time").replaceChildren(...reviewTimes(card).map(([name, words]) => el("option", { value: name }, words)));
     byId("review-time").value = this.controller.settings.reviewTime;
     this.showGames();
   }
@@ -179,9 +187,9 @@ export class View {
   // Buttons for moves that no cell stands for, such as a pass, or for several that the same cells stand for.
   showChoices(moves) {
     const isYours = this.controller.mover() === "you";
-    const name = ({ move, kind }) => (kind === "pass" ? "Pass" : move);
+    const name = ({ move, kind }) => (kind === "pass" ? t("pass.name") : move);
     const buttons = moves.map((each) =>
-      el("button", { type: "button", class: "main", disabled: !isYours, title: each.kind === "pass" ? "Pass (p)" : undefined, onclick: () => this.controller.play(each.move) }, name(each)));
+      el("button", { type: "button", class: "main", disabled: !isYours, title: each.kind === "pass" ? t("pass.title") : undefined, onclick: () => this.controller.play(each.move) }, name(each)));
     byId("choices").replaceChildren(...buttons);
     byId("choices").hidden = !buttons.length;
   }

@@ -522,6 +522,17 @@ def test_files_that_cannot_be_used_are_explained(bridge, page, path, data, messa
     assert message in error["message"]
 
 
+def test_what_the_bridge_itself_refuses_names_the_text_of_the_page_for_it(bridge, page):
+    _, _, body = bridge.post("/import?name=x.txt", b"x" * (5 << 20))
+    text = {"key": "error.file-too-large", "values": {"bytes": 4 << 20}}
+    assert json.loads(body)["error"] == {
+        "kind": "InvalidRequest",
+        "message": "the file is larger than 4194304 bytes",
+        "retrySeconds": 0.0,
+        "text": text,
+    }
+
+
 def test_a_daemon_that_goes_and_comes_back_is_told_and_searches_go_on(house):
     engine = FakeEngine()
     with OpenDaemon(house, engine, listen=free_place()) as daemon:

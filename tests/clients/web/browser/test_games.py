@@ -181,7 +181,7 @@ def test_analysis_is_drawn_on_the_board_goes_on_and_stops(visit):
     page.wait_for_selector(".mark.best")
     eventually(page, "Number(document.querySelector('#lines tbody td:nth-child(3)').textContent.replace(',', '')) > 50")
     assert re.match(r"Black [\d.]+%", page.inner_text("#score"))
-    assert re.search(r"depth \d+ · [\d,.]+ k? ?nodes · ", page.inner_text("#facts"))
+    assert re.search(r"depth \d+ · [\d,.]+K? nodes · ", page.inner_text("#facts"))
     page.get_by_label("Adviser").uncheck()
     eventually(page, "!app.isThinking")
 
@@ -196,8 +196,7 @@ WATCH_LINES = """
 def test_negascout_plays_with_all_its_strength_and_advises_with_all_its_lines(visit):
     page = visit("gomoku")
     page.get_by_text("More options").click()
-    option = told(page, "app.card.options.find(each => each.choices.includes('negascout')).name")
-    set_up(page, **{option: "negascout"}, Strength="1 s a move")
+    set_up(page, Method="negascout", Strength="1 s a move")
     page.evaluate(WATCH_LINES)  # they are gone once the engine has moved
     point(page, "h8").click()
     eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
