@@ -113,7 +113,7 @@ export class Controller {
   }
 
   newGame(start = "") {
-    this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
+    return this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
   }
 
   async addressChanged() {
@@ -188,11 +188,24 @@ export class Controller {
     if (this.mover() === "you") this.playIfLegal(move);
   }
 
-  // A person in the place of chance chooses the cell; what comes there is drawn by the odds.
+  // A person in the place of chance chooses the cell; the tile was drawn by the odds.
   drop(cell) {
     if (this.mover() !== "dropper") return;
-    const move = this.game.randomMove((each) => each.cells.includes(cell));
+    const { tile } = this.game.node;
+    const move = this.game.randomMove((each) => each.cells.includes(cell) && (!tile || each.move.startsWith(`${tile.index}@`)));
     if (move) this.playIfLegal(move);
+  }
+
+  // Draws the tile that a person in the place of chance is to put down, by the odds, and tells it.
+  async drawTile() {
+    const { game } = this, { node } = game, move = game.randomMove();
+    if (node.tile || !move) return;
+    const [index, cell] = move.split("@");
+    node.tile = { index };
+    const after = await this.attempt(() => this.socket.apply(game.position(), [move]));
+    if (!after) return;
+    node.tile.label = after.cells[Number(cell)];
+    if (this.game === game && game.node === node) this.showStatus();
   }
 
   playIfLegal(move) {
@@ -307,6 +320,7 @@ export class Controller {
   // --- showing, saving and sharing
 
   showPosition(made) {
+    if (this.mover() === "dropper") this.drawTile();
     this.view.showPosition(made);
     this.showStatus(made);
     this.autosave.soon();
@@ -326,7 +340,7 @@ export class Controller {
   }
 
   exportGame(format) {
-    return this.attempt(() => saveFile(this.study.record(), format));
+    return this.attempt(async () => saveFile(await this.study.record(format), format));
   }
 
   importGame(file) {

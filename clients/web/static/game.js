@@ -192,12 +192,12 @@ export class Game {
     return { game, variant, start, points, players, tree: packed, at: number(this.node), end: number(this.line.at(-1)) };
   }
 
-  // The game for a file: the line that is shown, and the tree.
-  record(players) {
-    const { game, variant, start, moves } = this;
-    const results = { one: "1-0", two: "0-1", draw: "1/2-1/2" };
-    const result = this.ply === moves.length ? results[this.state.outcome] ?? "" : "";
-    return { game, variant, start, moves, result, players };
+  // A line of the game for a file, with its result.
+  async record(line) {
+    const { game, variant, start } = this;
+    await this.load(line.length - 1, line);
+    const result = { one: "1-0", two: "0-1", draw: "1/2-1/2" }[this.states.get(line.at(-1)).outcome] ?? "";
+    return { game, variant, start, moves: movesOf(line, 0), result };
   }
 }
 

@@ -1,9 +1,10 @@
 // The history of a game: its tree of moves, and what a review says of them.
 
 import { byId, el } from "./dom.js";
-import { BAD, SIGNS, summaryOf } from "./grade.js";
+import { BAD, gradesOf, SIGNS, summaryOf } from "./grade.js";
 import { t } from "./language.js";
 import { moveText, percent, points } from "./text.js";
+import { mainLine } from "./tree.js";
 
 const MARKS = { only: t("review.only"), best: t("review.best"), fine: t("review.fine"), inaccuracy: t("review.inaccuracy"), mistake: t("review.mistake"), blunder: t("review.blunder") };
 const COLUMNS = [[t("review.side")], [t("review.accuracy")], [t("review.lost")], ["?!", t("review.inaccuracies")], ["?", t("review.mistakes")], ["??", t("review.blunders")]];
@@ -65,7 +66,7 @@ export function showReview({ game, grades, names, run, isComplete }) {
   byId("review-delete").hidden = isRunning || !isReviewed;
   byId("reviewed").hidden = !isReviewed;
   if (!isReviewed) return;
-  const { head, rows } = summaryTable(grades, names, game.hasChance);
+  const { head, rows } = summaryTable(gradesOf(mainLine(game.root), game.hasChance), names, game.hasChance);
   byId("accuracy").tHead.replaceChildren(head);
   byId("accuracy").tBodies[0].replaceChildren(...rows);
   showVerdict(game, grades[game.ply]);

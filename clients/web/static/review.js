@@ -27,6 +27,13 @@ export function reviewOf(report) {
   return found;
 }
 
+// A report of what a review found, to be shown as one.
+export function reportOf({ value, side, move, line, slides }) {
+  const score = (worth) => (slides ? { kind: "points", value: worth, side } : { kind: "win", value: worth, side: "one" });
+  const lines = slides ? Object.entries(slides).map(([slide, worth]) => ({ moves: [slide], score: score(worth) })) : line ? [{ moves: line.split(" "), score: score(value) }] : [];
+  return { final: true, move, score: score(value), lines, nodes: 0, depth: 0, ms: 0 };
+}
+
 export class Review {
   // changed(): called whenever something was found, and at the beginning and the end
   constructor(socket, changed) {

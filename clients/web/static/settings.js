@@ -131,7 +131,7 @@ function optionsForm(card, settings, changed) {
     const made = option.type === "choice" ? choice(id, option.label, option.choiceLabels, value, set)
       : option.type === "boolean" ? choice(id, option.label, { true: t("answer.yes"), false: t("answer.no") }, value, set)
       : field(id, option.label, { type: "number", value, min: option.minimum, max: option.maximum, step: option.type === "integer" ? 1 : "any" }, (input) => input.reportValidity() && set(input.value));
-    made[1].title = option.help;
+    made.push(el("p", { class: "small help" }, option.help));
     return made;
   });
   return el("details", {}, el("summary", {}, t("players.options")), el("div", { class: "form" }, ...parts));

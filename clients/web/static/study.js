@@ -5,7 +5,7 @@ import { verdictText } from "./history.js";
 import { t } from "./language.js";
 import { Review } from "./review.js";
 import { engineOptions, isForTwo, reviewLimits } from "./settings.js";
-import { nodesOf, packTree, unpackTree } from "./tree.js";
+import { mainLine, nodesOf, packTree, unpackTree } from "./tree.js";
 
 const NOTE = "plyd: "; // begins the lines of a comment that a review writes
 
@@ -96,12 +96,13 @@ export class Study {
 
   // --- files
 
-  // The game for a file, with what the review says as comments and variations.
-  record() {
+  // The game for a file: as SGF the whole tree, with what the review says as comments and variations; else the line shown.
+  async record(format) {
     const { game, controller } = this, { settings, card } = controller;
     const name = (side, i) => game.players[i] || (settings[side] === "engine" ? "plyd" : t("player.you"));
     const players = [name("one", 0), isForTwo(card) ? name("two", 1) : ""];
-    return { ...game.record(players), tree: game.hasChance ? null : annotated(game) };
+    const isTree = format === "sgf";
+    return { ...(await game.record(isTree ? mainLine(game.root) : game.line)), players, tree: isTree ? annotated(game) : null };
   }
 }
 

@@ -10,6 +10,7 @@ export class Node {
     this.loaded = null; // { text, points } once the position was loaded
     this.value = undefined; // the engine's value during play
     this.review = undefined; // what a review found here; see review.js
+    this.tile = null; // { index, label } that a person in the place of chance is to put down
     this.comment = "";
     this.mark = ""; // inaccuracy, mistake or blunder, in a tree for a file
   }
@@ -61,6 +62,13 @@ export class Node {
   get isMain() {
     return this.path().every((node) => !node.parent || node.parent.children[0] === node);
   }
+}
+
+// The nodes of the main line, the root first.
+export function mainLine(root) {
+  const line = [root];
+  while (line.at(-1).children.length) line.push(line.at(-1).children[0]);
+  return line;
 }
 
 // All nodes below a root: each one before its children, and its main line before its variations.

@@ -5,7 +5,8 @@ import { gradeOf, gradesOf } from "./grade.js";
 import { showGraph } from "./graph.js";
 import { showMoves, showReview } from "./history.js";
 import { language, t, word } from "./language.js";
-import { clearReport, showReport } from "./panel.js";
+import { clearReport, showOutcome, showReport, showValue } from "./panel.js";
+import { reportOf } from "./review.js";
 import { isForTwo, isTiles, lineCount, playersForm, reviewTimes, setupForm, sideNames } from "./settings.js";
 import { StoneBoard } from "./stones.js";
 import { TileBoard } from "./tiles.js";
@@ -29,7 +30,8 @@ export class View {
   bindButtons() {
     const { controller } = this;
     const actions = {
-      new: () => controller.newGame(),
+      new: () => this.openSetup(),
+      "setup-close": () => byId("setup-dialog").close(),
       undo: () => controller.step(-1),
       redo: () => controller.step(1),
       hint: () => controller.hint(),
@@ -62,13 +64,26 @@ export class View {
     byId("adviser").onchange = (event) => controller.changeSettings({ adviser: event.target.checked });
     byId("setup").onsubmit = (event) => {
       event.preventDefault();
-      controller.newGame(byId("start").value.trim());
+      this.startGame();
     };
+  }
+
+  openSetup() {
+    byId("setup-error").textContent = "";
+    byId("setup-dialog").showModal();
+    byId("setup-start").focus();
+  }
+
+  // Starts the game of the form; one that cannot be is explained there.
+  async startGame() {
+    const isOpen = await this.controller.newGame(byId("start").value.trim());
+    if (isOpen) byId("setup-dialog").close();
+    else byId("setup-error").textContent = byId("status").textContent;
   }
 
   key(event) {
     const { controller } = this;
-    if (!controller.game || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
+    if (!controller.game || byId("setup-dialog").open || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
     const actions = {
       u: () => controller.step(-1),
       r: () => controller.step(1),
@@ -78,6 +93,7 @@ export class View {
       f: () => this.board.flip(),
       x: () => isForTwo(controller.card) && this.swap(),
       p: () => this.pass(),
+      n: () => this.openSetup(),
       m: () => controller.study.goToBad(1),
       M: () => controller.study.goToBad(-1),
       b: () => controller.study.showBestLine(),
@@ -152,6 +168,7 @@ export class View {
 
   // Shows a game that was opened: its board, its forms, no report yet. `isOther`: another game than the one shown before.
   openGame(isOther) {
+    if (byId("play").getBoundingClientRect().top < 0) window.scrollTo(0, 0);
     if (isOther || !this.board) this.setUpBoard();
     else this.board.shown = undefined;
     this.showForms();
@@ -211,6 +228,7 @@ export class View {
     this.drawings.delete("report");
     this.board.advise(null);
     this.board.show(game.state, made, this.controller.mover());
+    this.showKnown(made);
     this.showChoices(game.state.legal.filter(({ kind }) => kind === "pass" || kind === "button"));
     byId("ply").max = game.moves.length;
     byId("ply").value = game.ply;
@@ -218,7 +236,21 @@ export class View {
     byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
     byId("redo").disabled = game.ply >= game.moves.length;
     byId("hint").disabled = !this.controller.isYours;
+    byId("stop").disabled = !game.state.toMove;
     this.drawHistorySoon();
+  }
+
+  // Shows what is known of the position without a search: how the game ended, or what the review or an earlier search found.
+  // After a move, the report that led to it stays.
+  showKnown(made) {
+    const { game, card, isPaused } = this.controller, names = sideNames(card);
+    const { outcome } = game.state, { review, value } = game.node;
+    if (["one", "two", "draw"].includes(outcome)) showOutcome(outcome, names);
+    else if (review && isPaused) this.showReport(reportOf(review), game.points);
+    else if (made === undefined || outcome !== "ongoing") {
+      clearReport(!game.hasChance);
+      if (!game.hasChance && typeof value === "number") showValue(value, names);
+    }
   }
 
   drawHistorySoon() {
