@@ -143,6 +143,7 @@ export class Controller {
     this.study.stop();
     this.view.openGame(isOther);
     this.showPosition(null);
+    this.autosave.now(); // so that a reload finds this game, however soon
     this.proceed();
     return true;
   }

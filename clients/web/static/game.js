@@ -15,7 +15,7 @@ export class Game {
     this.ply = 0;
     this.states = new Map(); // of nodes
     this.follow(nodes[end] ?? nodes[at] ?? this.root);
-    this.opensAt = nodes[at] ? nodes[at].depth : this.moves.length;
+    this.opensAt = nodes[at]?.depth ?? Infinity;
   }
 
   // Makes the line through a node the one that is shown.

@@ -86,16 +86,17 @@ def test_the_keys_walk_through_the_tree(visit):
 
 
 def test_a_tile_game_is_reviewed_by_the_points_that_each_slide_lost(visit):
-    page = visit(link="#game=2584-2x3&start=b 2 2 0 0 0 0")
+    page = visit(link="#game=2584-2x3&start=b 5 1 6 1 12 0")
     page.keyboard.press("ArrowDown")
     eventually(page, "app.game.ply === 2 && !app.isBusy")
     review(page)
     rows = told(page, "import('/static/grade.js').then((it) => it.gradesOf(app.game.line, true))")
     grade = rows[1]
-    assert (grade["move"], grade["best"], round(grade["before"], 2)) == ("down", "right", 1422.34)
-    assert grade["loss"] == grade["before"] - grade["after"] > 0
+    assert (grade["move"], grade["best"], round(grade["before"], 2)) == ("down", "right", 318.5)
+    assert round(grade["loss"], 2) == 285.27
+    assert grade["mark"] == "blunder"
     told(page, "(app.goTo(1), 0)")
-    shows(page, "#verdict", "points lost; best was right")
+    shows(page, "#verdict", "blunder, 285 points lost; best was right")
     assert page.locator("#accuracy tbody tr").count() == 1
 
 
