@@ -18,6 +18,9 @@ byId("theme").onclick = () => {
 
 translateDocument();
 byId("language").append(...Object.entries(LANGUAGES).map(([tag, name]) => el("option", { value: tag, lang: tag, selected: tag === language }, name)));
-byId("language").onchange = (event) => changeLanguage(event.target.value);
+byId("language").onchange = (event) => {
+  window.plyd.autosave.now(); // the page loads anew
+  changeLanguage(event.target.value);
+};
 
 window.plyd = new Controller();

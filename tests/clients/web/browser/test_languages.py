@@ -33,11 +33,11 @@ def test_the_browser_chooses_the_language_and_a_person_another_which_is_remember
     assert page.get_by_label("執行緒數").get_attribute("title").startswith("一次搜尋")
     make_move(page, page.get_by_role("gridcell", name=re.compile(r"^h8\W")), "h8")
     page.get_by_label("語言").select_option(label="English")
-    page.wait_for_function("() => document.documentElement.lang === 'en' && window.plyd?.game?.ply === 1")
+    eventually(page, "document.documentElement.lang === 'en' && app.game?.ply === 1")
     assert page.get_by_role("button", name="Undo").is_enabled()
     assert told(page, "[app.settings.two, app.settings.options.method]") == ["you", "negascout"]
     page.reload()
-    eventually(page, "app?.game")
+    eventually(page, "app.game")
     assert told(page, "document.documentElement.lang") == "en"
     for language, choices in CHOICES.items():
         for preferred in choices:

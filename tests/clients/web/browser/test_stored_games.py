@@ -177,7 +177,9 @@ def test_saved_options_follow_an_option_that_was_renamed(visit):
     page = visit()
     load = """([options, saved]) => import('/static/storage.js').then(storage => {
         localStorage.setItem('plyd gomoku', JSON.stringify({ adviser: true, options: saved ?? undefined }));
-        return storage.loadSettings({ game: 'gomoku', options }, { adviser: false, level: '1 s', options: {} });
+        const defaults = { adviser: false, level: '1 s', levelTwo: 'same', options: {} };
+        return storage.loadSettings({ game: 'gomoku', options }, defaults);
     })"""
     for options, saved, loaded in RENAMED:
-        assert page.evaluate(load, [options, saved]) == {"adviser": True, "level": "1 s", "options": loaded}
+        found = page.evaluate(load, [options, saved])
+        assert found == {"adviser": True, "level": "1 s", "levelTwo": "same", "options": loaded}
