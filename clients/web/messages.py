@@ -27,7 +27,9 @@ from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
 from plyd.clients.formats.files import GameRecord, formats_of
 from plyd.clients.formats.game_record import LONGEST_COMMENT, GameTree, comment_of
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.requests import Position, Report, State, option_text
+from plyd.clients.library.report import Line, Report, Score
+from plyd.clients.library.requests import option_text
+from plyd.clients.library.state import LegalMove, State
 from plyd.clients.web.search_stream import PageQuery
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
@@ -132,7 +134,7 @@ class PageRequest:
             raise InvalidRequest(f"turns is {value!r:.60}; allowed is a list of whole numbers from 0 to {most}")
         return value
 
-    def position(self) -> Position:
+    def position(self) -> position_pb2.Position:
         """The position."""
         value = self._fields.get("position")
         if not isinstance(value, dict):
@@ -140,7 +142,8 @@ class PageRequest:
         game, variant, start = (
             _text(name, value.get(name, ""), MAX_TEXT_LENGTH) for name in ("game", "variant", "start")
         )
-        return Position(game=game, variant=variant, start=start, moves=_moves(value.get("moves", [])))
+        moves = _moves(value.get("moves", []))
+        return position_pb2.Position(game=game, variant=variant, start=start, moves=moves)
 
     def search_query(self) -> PageQuery:
         """The fields of a search."""
@@ -251,7 +254,7 @@ def state_json(state: State) -> dict[str, Any]:
     }
 
 
-def _legal_json(move: position_pb2.LegalMove) -> dict[str, Any]:
+def _legal_json(move: LegalMove) -> dict[str, Any]:
     """A legal move as JSON: what it is, how it is made, and the cells to point at, in order."""
     cells = list(move.cells) or ([move.cell] if move.HasField("cell") else [])
     kind = MOVE_KINDS.get(move.kind, "cell" if cells else "button")
@@ -276,7 +279,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def score_json(score: search_pb2.Score) -> dict[str, Any]:
+def score_json(score: Score) -> dict[str, Any]:
     """A score as JSON; its kind is points, win, proven, unreachable or none."""
     kind = score.WhichOneof("value")
     fields: dict[str, Any] = {"side": SIDES.get(score.point_of_view, ""), "exact": score.exact}
@@ -290,7 +293,7 @@ def score_json(score: search_pb2.Score) -> dict[str, Any]:
     return fields | {"kind": "unreachable" if kind else "none"}
 
 
-def _line_json(line: search_pb2.Line) -> dict[str, Any]:
+def _line_json(line: Line) -> dict[str, Any]:
     fields: dict[str, Any] = {"moves": list(line.moves), "score": score_json(line.score)}
     for name in ("visits", "depth", "probability", "prior"):
         if line.HasField(name):

@@ -9,9 +9,10 @@ import contextlib
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 
-from plyd.clients.library.requests import Position, Report
+from plyd.clients.library.report import Report
 from plyd.clients.web.daemons import DaemonLink
 from plyd.clients.web.search_stream import PageQuery, SearchStream
+from plyd.v1 import position_pb2
 
 Found = tuple[int, float, Report]
 
@@ -59,7 +60,7 @@ def _at(query: PageQuery, turn: int) -> PageQuery:
     position = query.position
     return replace(
         query,
-        position=Position(
+        position=position_pb2.Position(
             game=position.game, variant=position.variant, start=position.start, moves=position.moves[:turn]
         ),
     )

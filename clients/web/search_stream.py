@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from plyd.clients.library.aio import AsyncGame
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
-from plyd.clients.library.requests import LimitArgs, Position, Report
+from plyd.clients.library.report import Report
+from plyd.clients.library.requests import LimitArgs
 from plyd.clients.web.daemons import DaemonLink
 from plyd.clients.web.fair_queue import TimeSlice
-from plyd.v1 import search_pb2
+from plyd.v1 import position_pb2, search_pb2
 
 MIN_SECONDS = 0.01  # for a search that continues after it gave way
 STOP_AGAIN_SECONDS = 0.25
@@ -21,7 +22,7 @@ STOP_AGAIN_SECONDS = 0.25
 class PageQuery:
     """What a page asks of a search: a position, limits, and the number of lines of play."""
 
-    position: Position
+    position: position_pb2.Position
     seconds: float | None = None
     nodes: int | None = None
     depth: int | None = None
@@ -88,7 +89,7 @@ class SearchStream:
             if is_spent or not was_interrupted:
                 yield report
                 return
-            report.final = False  # it gave way, or the daemon shuts down: search on
+            report.message.final = False  # it gave way, or the daemon shuts down: search on
             yield report
 
     async def _search_slice(

@@ -366,8 +366,8 @@ def check_analyze_line(data: bytes) -> None:
     """A line of `plyd analyze` is a query that can be sent, an action, or is refused in words that can be printed."""
     from plyd.clients.analyze.answer import as_json, error_answer
     from plyd.clients.analyze.query import Action, BadQuery, Query, parse_line
-    from plyd.clients.library.requests import Position, limits_of
-    from plyd.v1 import engine_pb2
+    from plyd.clients.library.requests import limits_of
+    from plyd.v1 import engine_pb2, position_pb2
 
     try:
         read = parse_line(data, Query(id=""))
@@ -378,7 +378,7 @@ def check_analyze_line(data: bytes) -> None:
         as_json(dict(read.echo))
         return
     args = read.search_args()
-    position = Position(game=read.game, variant=read.variant, start=read.start, moves=read.moves)
+    position = position_pb2.Position(game=read.game, variant=read.variant, start=read.start, moves=read.moves)
     limits = limits_of(args, args.keys())
     engine_pb2.AnalyzeRequest(position=position, limits=limits, options=args["options"], max_lines=args["lines"])
     assert 0 <= min(read.turns) <= max(read.turns) <= len(read.moves)

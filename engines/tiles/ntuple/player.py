@@ -11,6 +11,7 @@ from plyd.engines.core.engine import Model
 from plyd.engines.core.errors import BadModel
 from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.ntuple.network import Steps, shape_of
+from plyd.engines.tiles.ntuple.stages import stages_of
 from plyd.engines.tiles.search.expectimax import TileModel
 from plyd.models.errors import BadWeights
 from plyd.models.ntuple.packing import unpack
@@ -63,7 +64,10 @@ def load_player(game: TileGame, variant: str, path: Path | None = None) -> Playe
         raise BadModel(
             f"{source} has {network.base} indices a cell; {game.name} has {'16' if game.bits == 4 else '2 to 32'}"
         )
-    shape = shape_of(patterns_of(network.network), game.bits, network.base)
+    if any(index > game.rules.max_index for indices in network.stages for index in indices):
+        raise BadModel(f"{source} has stages from {network.stages}; {game.name} has indices to {game.rules.max_index}")
+    stages = stages_of(network.stages, game.rules.tile, game.rules.max_index)
+    shape = shape_of(patterns_of(network.network), game.bits, network.base, stages)
     weights = Steps(network.counts, np.float32(network.step))
     model = TileModel(weights, shape, game.rows(), game.spawns(variant))
     return Player(game, variant, model, Model(source.stem, network.sha256))
