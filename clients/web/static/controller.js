@@ -308,6 +308,13 @@ export class Controller {
     return this.attempt(() => this.search.run(token, this.game.position(), fields, (report) => this.showReport(report)), token);
   }
 
+  // Lets nothing happen by itself until a person moves, or goes on.
+  pause() {
+    this.isPaused = true;
+    this.activities.supersede("search");
+    this.search.stop();
+  }
+
   // The engine plays its best move so far; where no person plays, the game pauses, or goes on.
   stop() {
     if (!this.isPersonPlaying || this.isPaused) {

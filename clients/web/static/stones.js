@@ -23,6 +23,7 @@ export class StoneBoard {
     this.size = "";
     this.focus = 0;
     this.hinted = [];
+    this.isEditing = false; // a position is being set up: every cell may be pointed at
     this.isByKeyboard = true; // the way in which the board was used last; after a click, arrows walk through the moves
   }
 
@@ -147,7 +148,7 @@ export class StoneBoard {
   // The cell that a click on a cell points at: where stones drop, the one where the column's next stone rests.
   target(cell) {
     const next = this.movesFrom(this.picked).map((each) => each.cells[this.picked.length]);
-    return next.find((each) => (this.isDropped ? each !== undefined && each % this.columns === cell % this.columns : each === cell));
+    return next.find((each) => (this.isDropped && !this.isEditing ? each !== undefined && each % this.columns === cell % this.columns : each === cell));
   }
 
   // Plays the move of the cells that were clicked, or waits for the next cell; another cell begins anew.

@@ -1,6 +1,7 @@
 // The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
 
 import { byId, el } from "./dom.js";
+import { Editor } from "./editor.js";
 import { gradeOf, gradesOf } from "./grade.js";
 import { showGraph } from "./graph.js";
 import { showMoves, showReview } from "./history.js";
@@ -17,6 +18,7 @@ export class View {
   constructor(controller) {
     this.controller = controller;
     this.board = null;
+    this.editor = new Editor(controller, () => this.board);
     this.drawings = new Map(); // what the next frame draws, by name
     this.bindButtons();
     this.bindForms();
@@ -31,6 +33,8 @@ export class View {
     const { controller } = this;
     const actions = {
       new: () => this.openSetup(),
+      edit: () => this.editor.begin(),
+      "setup-edit": () => this.editBoard(),
       "setup-close": () => byId("setup-dialog").close(),
       undo: () => controller.step(-1),
       redo: () => controller.step(1),
@@ -74,6 +78,12 @@ export class View {
     byId("setup-start").focus();
   }
 
+  // Sets up a position on the board of the form.
+  async editBoard() {
+    await this.startGame();
+    if (!byId("setup-dialog").open) this.editor.begin();
+  }
+
   // Starts the game of the form; one that cannot be is explained there.
   async startGame() {
     const isOpen = await this.controller.newGame(byId("start").value.trim());
@@ -83,7 +93,7 @@ export class View {
 
   key(event) {
     const { controller } = this;
-    if (!controller.game || byId("setup-dialog").open || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
+    if (!controller.game || byId("setup-dialog").open || this.editor.isOn || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
     const actions = {
       u: () => controller.step(-1),
       r: () => controller.step(1),
@@ -168,6 +178,7 @@ export class View {
 
   // Shows a game that was opened: its board, its forms, no report yet. `isOther`: another game than the one shown before.
   openGame(isOther) {
+    if (this.editor.isOn) this.editor.end();
     if (byId("play").getBoundingClientRect().top < 0) window.scrollTo(0, 0);
     if (isOther || !this.board) this.setUpBoard();
     else this.board.shown = undefined;
@@ -178,7 +189,10 @@ export class View {
   setUpBoard() {
     const { card } = this.controller;
     const root = byId("board");
-    const actions = { move: (move, among) => this.play(move, among), drop: (cell) => this.controller.drop(cell) };
+    const actions = {
+      move: (move, among) => (this.editor.isOn ? this.editor.put(Number(move)) : this.play(move, among)),
+      drop: (cell) => (this.editor.isOn ? this.editor.put(cell) : this.controller.drop(cell)),
+    };
     this.board = isTiles(card) ? new TileBoard(root, actions) : new StoneBoard(root, actions, card, lineCount(card));
     root.replaceChildren();
     document.body.dataset.game = card.game;
@@ -225,6 +239,7 @@ export class View {
   // Shows the game's position; `made` are the moves since the position shown before, undefined if it does not follow.
   showPosition(made) {
     const { game } = this.controller;
+    if (this.editor.isOn) return;
     this.drawings.delete("report");
     this.board.advise(null);
     this.board.show(game.state, made, this.controller.mover());
