@@ -3,11 +3,12 @@
 A request is an object with `id` (a number chosen by the page), `do` (a verb) and the verb's fields:
 
     apply   position, moves, chance                            -> state: the board after the moves
-    think   position, seconds, nodes, depth, lines, options    -> report, report, ..., the last one final
+    think   position, limits, lines, options                   -> report, report, ..., the last one final
     stop                                                       -> ok, after the search's final report
     review  as think, and turns                                -> turn, points and report of each, in any order; ok
     unreview                                                   -> ok, after that of the review
 
+Limits are `seconds`, `nodes`, `depth`, and `clock`, an object with `remaining` and `increment` in seconds.
 A position is an object with `game`, `variant`, `start` and `moves`; only the game is required.
 `options` is an object of texts, numbers and booleans. `turns` are numbers of moves: a review searches the position
 before the first move (0), after it (1), and so on.
@@ -35,6 +36,7 @@ from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_TEXT_LENGTH = 4096  # of a start, a variant and the like
 MAX_SECONDS = 300.0
+MAX_CLOCK_SECONDS = 86_400.0
 MAX_NODES = 1 << 40
 MAX_LINES = 64
 MAX_OPTIONS = 32
@@ -109,12 +111,17 @@ class PageRequest:
 
     def seconds(self) -> float | None:
         """The time limit, or None if it is absent."""
-        value = self._fields.get("seconds")
+        return _seconds("seconds", self._fields.get("seconds"), MAX_SECONDS)
+
+    def clock(self) -> tuple[float | None, float]:
+        """The seconds on a clock, None without one, and those that it gains after each move."""
+        value = self._fields.get("clock")
         if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_SECONDS:
-            raise InvalidRequest(f"seconds is {value!r:.60}; allowed is 0 to {MAX_SECONDS:g}")
-        return float(value)
+            return None, 0.0
+        if not isinstance(value, dict):
+            raise InvalidRequest(f"clock is {value!r:.60}; allowed is an object with remaining and increment")
+        remaining = _seconds("remaining", value.get("remaining", 0), MAX_CLOCK_SECONDS)
+        return remaining, _seconds("increment", value.get("increment", 0), MAX_SECONDS) or 0.0
 
     def flag(self, name: str) -> bool:
         """A boolean field; false if it is absent."""
@@ -150,14 +157,26 @@ class PageRequest:
         options = self._fields.get("options", {})
         if not isinstance(options, dict) or len(options) > MAX_OPTIONS:
             raise InvalidRequest(f"options is {options!r:.60}; allowed is an object of at most {MAX_OPTIONS}")
+        remaining, increment = self.clock()
         return PageQuery(
             position=self.position(),
             seconds=self.seconds(),
+            remaining=remaining,
+            increment=increment,
             nodes=self.whole("nodes", 1, MAX_NODES),
             depth=self.whole("depth", 1, 1000),
             lines=self.whole("lines", 1, MAX_LINES) or 1,
             options={_text("option", name, 64): _option(name, value) for name, value in options.items()},
         )
+
+
+def _seconds(name: str, value: Any, most: float) -> float | None:
+    """A number of seconds, or None if it is absent."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise InvalidRequest(f"{name} is {value!r:.60}; allowed is 0 to {most:g}")
+    return float(value)
 
 
 def _option(name: str, value: Any) -> str:

@@ -26,6 +26,8 @@ class PageQuery:
     seconds: float | None = None
     nodes: int | None = None
     depth: int | None = None
+    remaining: float | None = None  # seconds on a clock
+    increment: float = 0.0  # seconds that the clock gains after each move
     lines: int = 1
     options: dict[str, str] = field(default_factory=dict)
 
@@ -100,6 +102,9 @@ class SearchStream:
         limits = LimitArgs(lines=query.lines, nodes=query.nodes, depth=query.depth)
         if query.seconds is not None:
             limits["seconds"] = max(MIN_SECONDS, query.seconds - spent)
+        if query.remaining is not None:
+            limits["remaining_seconds"] = max(MIN_SECONDS, query.remaining - spent)
+            limits["increment_seconds"] = query.increment
         stopping = asyncio.ensure_future(self._stop_in_time(game, time_slice, stopped))
         try:
             async with contextlib.aclosing(game.go(**limits)) as reports:  # type: ignore[type-var]

@@ -2,13 +2,15 @@
 
 import { Activities } from "./activities.js";
 import { AutoSave } from "./autosave.js";
+import { Clocks } from "./clocks.js";
 import { Game } from "./game.js";
 import { t, translateCard } from "./language.js";
 import { readLink, shareLink } from "./link.js";
 import { reportValue } from "./panel.js";
 import { Search } from "./search.js";
-import { defaultSettings, engineOptions, hasChance, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
+import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
+import { Sound } from "./sound.js";
 import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
 import { Study } from "./study.js";
 import { moveText, statusOf } from "./text.js";
@@ -30,6 +32,7 @@ export class Controller {
     this.moving = null; // the move being made: { token, done }
     this.isArriving = false;
     this.autosave = new AutoSave(() => this);
+    this.sound = new Sound();
     this.view = new View(this);
     this.socket = new Socket({
       games: (games, isComplete) => this.gamesChanged(games, isComplete),
@@ -37,6 +40,8 @@ export class Controller {
       lost: () => this.showLost(),
     });
     this.study = new Study(this);
+    this.clocks = new Clocks({ tick: () => this.view.showSeats(), flag: (side) => this.flagged(side) });
+    this.lastMove = 0; // when the position was shown, in milliseconds
     this.search = new Search(this.socket, {
       think: (isThinking) => this.view.showThinking(isThinking),
       queue: (place) => (place ? this.view.say(t("status.queue", { count: place })) : this.showStatus()),
@@ -141,6 +146,7 @@ export class Controller {
     settings.variant = game.variant;
     Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
     this.study.stop();
+    this.clocks.setUp(isForTwo(card) ? settings.clock : "", record?.clocks);
     this.view.openGame(isOther);
     this.showPosition(null);
     this.autosave.now(); // so that a reload finds this game, however soon
@@ -158,6 +164,7 @@ export class Controller {
 
   changeSettings(change) {
     this.changeSetup(change);
+    if ("clock" in change) this.clocks.setUp(change.clock);
     if ("one" in change || "two" in change || "environment" in change) this.isPaused = false;
     this.view.showAdviser();
     this.showPosition(undefined);
@@ -269,7 +276,9 @@ export class Controller {
 
   // Starts what comes next without a person: a move of chance, the engine's move, the adviser.
   proceed() {
-    if (!this.game || this.isBusy || !this.socket.isOpen) return;
+    if (!this.game || this.isBusy) return;
+    this.runClock();
+    if (!this.socket.isOpen) return;
     const token = this.activities.begin("search");
     const mover = this.mover();
     const isWaiting = this.isPaused && !this.isYours;
@@ -286,10 +295,34 @@ export class Controller {
   }
 
   async engineMove(token, mover) {
-    const query = { ...limits(this.card, this.settings, this.game.state.toMove), lines: this.engineLines };
+    const side = this.game.state.toMove;
+    const time = this.clocks.isOn ? { clock: this.clocks.query(side) } : limits(this.card, this.settings, side);
+    const query = { ...time, lines: this.engineLines };
     const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.game.randomMove().split("@")[0] } } : {}; // see BOARD_KIND_TILES
     const report = await this.think(token, { ...query, ...evil });
+    if (report?.move) await this.keepPace();
     if (token.isCurrent && report?.move) this.makeMoves([report.move]);
+  }
+
+  // Waits, in a game that is only watched, until the position was shown for as long as was asked for.
+  async keepPace() {
+    const wait = this.isPersonPlaying ? 0 : Number(this.settings.pace) - (performance.now() - this.lastMove);
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+
+  // Lets the clock of the side to move run, at the end of a game that has begun and is not paused.
+  runClock() {
+    const { state, ply, moves } = this.game;
+    const isRunning = ply > 0 && ply === moves.length && !this.isPaused && this.mover() !== "nobody";
+    this.clocks.run(isRunning ? state.toMove : "");
+  }
+
+  flagged(side) {
+    this.game.flag = side;
+    this.search.stop();
+    this.sound.moved(true);
+    this.showPosition(undefined);
+    this.proceed();
   }
 
   // A short search for a person who is to move; the adviser continues afterwards.
@@ -328,6 +361,11 @@ export class Controller {
   // --- showing, saving and sharing
 
   showPosition(made) {
+    if (made?.length) {
+      this.clocks.press(this.clocks.running);
+      this.sound.moved(!this.game.state.toMove);
+    }
+    this.lastMove = performance.now();
     if (this.mover() === "dropper") this.drawTile();
     this.view.showPosition(made);
     this.showStatus(made);

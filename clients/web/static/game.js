@@ -8,8 +8,8 @@ const MAX_STATES = 64; // kept in memory
 
 export class Game {
   // A record has moves, or a tree of moves with the numbers of the node that is shown, and of the end of its line.
-  constructor(socket, { game, variant = "", start = "", moves = [], tree = null, at = null, end = null, points = 0, hasChance = false, players = ["", ""] }) {
-    Object.assign(this, { socket, game, variant, start, basePoints: points, hasChance, players: [...players] });
+  constructor(socket, { game, variant = "", start = "", moves = [], tree = null, at = null, end = null, points = 0, hasChance = false, players = ["", ""], flag = "" }) {
+    Object.assign(this, { socket, game, variant, start, basePoints: points, hasChance, players: [...players], flag });
     const nodes = unpackTree(tree ?? { moves });
     this.root = nodes[0];
     this.ply = 0;
@@ -187,16 +187,17 @@ export class Game {
 
   // The whole game for the browser's store: with values, reviews and the place that is shown.
   saved() {
-    const { game, variant, start, basePoints: points, players } = this;
+    const { game, variant, start, basePoints: points, players, flag } = this;
     const { packed, number } = packTree(this.root);
-    return { game, variant, start, points, players, tree: packed, at: number(this.node), end: number(this.line.at(-1)) };
+    return { game, variant, start, points, players, flag, tree: packed, at: number(this.node), end: number(this.line.at(-1)) };
   }
 
   // A line of the game for a file, with its result.
   async record(line) {
     const { game, variant, start } = this;
     await this.load(line.length - 1, line);
-    const result = { one: "1-0", two: "0-1", draw: "1/2-1/2" }[this.states.get(line.at(-1)).outcome] ?? "";
+    const winner = { one: "two", two: "one" }[this.flag] ?? this.states.get(line.at(-1)).outcome;
+    const result = { one: "1-0", two: "0-1", draw: "1/2-1/2" }[winner] ?? "";
     return { game, variant, start, moves: movesOf(line, 0), result };
   }
 }

@@ -1,5 +1,6 @@
 // What a person chooses for each game: who plays, how strongly, on which board; and the forms for it.
 
+import { CLOCKS } from "./clocks.js";
 import { el } from "./dom.js";
 import { t } from "./language.js";
 
@@ -54,7 +55,7 @@ export function limits(card, settings, side = "one") {
 export function defaultSettings(card) {
   const kind = isTiles(card) ? "tiles" : "stones";
   const level = DEFAULT_LEVELS[kind], reviewTime = DEFAULT_REVIEWS[kind];
-  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, reviewTime, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
+  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, reviewTime, clock: "", pace: "0", numbers: false, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
 }
 
 // The engine's options for a search; the search of a game against the evil environment expects its drops.
@@ -76,7 +77,7 @@ export function sideNames(card) {
 // Who decides now: you, engine, chance, evil, dropper (you, as the environment), or nobody.
 export function moverOf(game, card, settings) {
   const side = game?.state.toMove;
-  if (!side) return "nobody";
+  if (!side || game.flag) return "nobody";
   if (side !== "environment") return settings[side];
   const dropper = settings.environment;
   if (dropper === "evil" && !card.capabilities.includes("environment")) return "chance";
@@ -102,6 +103,18 @@ function field(name, label, attributes, onchange) {
   return [el("label", { for: id }, label), input];
 }
 
+function clockName(clock) {
+  const [seconds, increment] = clock.split("+").map(Number);
+  if (!seconds) return t("clock.none");
+  return increment ? t("clock.with-increment", { minutes: seconds / 60, seconds: increment }) : t("clock.minutes", { count: seconds / 60, minutes: seconds / 60 });
+}
+
+// How the board behaves: stones with numbers, the pace of games that are watched.
+export function boardForm(settings, changed) {
+  const paces = { 0: t("pace.none"), 250: t("pace.quick"), 1000: t("pace.calm"), 3000: t("pace.slow") };
+  return choice("pace", t("pace.title"), paces, settings.pace, (pace) => changed({ pace }));
+}
+
 export function playersForm(card, settings, changed) {
   const names = sideNames(card);
   const set = (name) => (value) => changed({ [name]: value });
@@ -115,6 +128,7 @@ export function playersForm(card, settings, changed) {
   }
   parts.push(...choice("level", t("players.strength"), levelNames, settings.level, set("level")));
   if (isForTwo(card)) parts.push(...choice("level-two", t("players.strength-of", { side: names.two }), { [SAME]: t("level.same"), ...levelNames }, settings.levelTwo, set("levelTwo")));
+  if (isForTwo(card)) parts.push(...choice("clock", t("clock.title"), Object.fromEntries(CLOCKS.map((clock) => [clock, clockName(clock)])), settings.clock, set("clock")));
   if (card.options.length) parts.push(optionsForm(card, settings, changed));
   return parts;
 }

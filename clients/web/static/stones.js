@@ -116,6 +116,16 @@ export class StoneBoard {
     this.setFocus(this.focus);
   }
 
+  // Numbers the stones by the moves that put them there: the cell of each move; null for no numbers.
+  number(cells) {
+    const numbers = new Map((cells ?? []).map((cell, i) => [cell, i + 1]));
+    this.cells.forEach((button, cell) => {
+      const stone = button.querySelector(".stone");
+      if (["one", "two"].includes(button.dataset.stone)) stone.textContent = numbers.get(cell) ?? "";
+    });
+    this.frame.classList.toggle("numbered", numbers.size > 0);
+  }
+
   // Marks the cells that a click may go to next, and those that were clicked.
   mark() {
     this.cells.forEach((button, cell) => {

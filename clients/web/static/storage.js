@@ -39,6 +39,9 @@ export const saveTheme = (name) => writeText(browser, "plyd theme", name);
 export const loadLanguage = () => readText(browser, "plyd language");
 export const saveLanguage = (name) => writeText(browser, "plyd language", name);
 
+export const loadSound = () => readText(browser, "plyd sound");
+export const saveSound = (state) => writeText(browser, "plyd sound", state);
+
 // The saved settings of a game over its defaults.
 export function loadSettings(card, defaults) {
   const settings = { ...defaults, ...readJson(browser, `plyd ${card.game}`) };

@@ -2,8 +2,8 @@
 
 import { BAD, gradeOf, gradesOf, nextBad } from "./grade.js";
 import { verdictText } from "./history.js";
-import { t } from "./language.js";
 import { Review } from "./review.js";
+import { playerName } from "./seats.js";
 import { engineOptions, isForTwo, reviewLimits } from "./settings.js";
 import { mainLine, nodesOf, packTree, unpackTree } from "./tree.js";
 
@@ -98,9 +98,8 @@ export class Study {
 
   // The game for a file: as SGF the whole tree, with what the review says as comments and variations; else the line shown.
   async record(format) {
-    const { game, controller } = this, { settings, card } = controller;
-    const name = (side, i) => game.players[i] || (settings[side] === "engine" ? "plyd" : t("player.you"));
-    const players = [name("one", 0), isForTwo(card) ? name("two", 1) : ""];
+    const { game, controller } = this;
+    const players = [playerName(controller, "one"), isForTwo(controller.card) ? playerName(controller, "two") : ""];
     const isTree = format === "sgf";
     return { ...(await game.record(isTree ? mainLine(game.root) : game.line)), players, tree: isTree ? annotated(game) : null };
   }

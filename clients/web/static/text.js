@@ -98,6 +98,7 @@ function movesText(moves, state) {
 // Who has won, or who moves next.
 function turnText({ game, mover, names, isPaused }) {
   const { outcome, toMove } = game.state;
+  if (game.flag) return t("status.flag", { side: names[game.flag] });
   if (outcome === "one" || outcome === "two") return t("status.won", { side: names[outcome] });
   if (outcome === "draw") return t("status.draw");
   if (outcome === "ended") return t("status.ended");

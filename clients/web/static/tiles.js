@@ -158,6 +158,8 @@ export class TileBoard {
 
   flip() {}
 
+  number() {}
+
   rowsText(state) {
     const rows = Array.from({ length: state.rows }, (_, r) =>
       state.cells.slice(r * state.columns, (r + 1) * state.columns).map((value) => value || t("board.empty")).join(" "));

@@ -8,7 +8,9 @@ import { showMoves, showReview } from "./history.js";
 import { language, t, word } from "./language.js";
 import { clearReport, showOutcome, showReport, showValue } from "./panel.js";
 import { reportOf } from "./review.js";
-import { isForTwo, isTiles, lineCount, playersForm, reviewTimes, setupForm, sideNames } from "./settings.js";
+import { boardForm, isForTwo, isTiles, lineCount, playersForm, reviewTimes, setupForm, sideNames } from "./settings.js";
+import { cellsOf } from "./numbers.js";
+import { showSeats } from "./seats.js";
 import { StoneBoard } from "./stones.js";
 import { TileBoard } from "./tiles.js";
 
@@ -65,6 +67,16 @@ export class View {
     };
     byId("review-time").onchange = (event) => controller.changeSetup({ reviewTime: event.target.value });
     byId("ply").oninput = (event) => controller.goTo(Number(event.target.value));
+    byId("numbers").onchange = (event) => controller.changeSettings({ numbers: event.target.checked });
+    byId("sound").checked = controller.sound.isOn;
+    byId("sound").onchange = (event) => controller.sound.turn(event.target.checked);
+    for (const [i, side] of ["one", "two"].entries()) {
+      byId(`name-${side}`).onchange = (event) => {
+        controller.game.players[i] = event.target.value.trim();
+        this.showSeats();
+        controller.autosave.soon();
+      };
+    }
     byId("adviser").onchange = (event) => controller.changeSettings({ adviser: event.target.checked });
     byId("setup").onsubmit = (event) => {
       event.preventDefault();
@@ -229,7 +241,21 @@ export class View {
     const { card, settings } = this.controller;
     byId("players").replaceChildren(...playersForm(card, settings, (change) => this.controller.changeSettings(change)));
     byId("setup-fields").replaceChildren(...setupForm(card, settings, (change) => this.controller.changeSetup(change)));
+    byId("board-form").replaceChildren(...boardForm(settings, (change) => this.controller.changeSettings(change)));
+    byId("numbers").checked = settings.numbers;
+    byId("numbers").parentElement.hidden = isTiles(card);
+    this.showNames();
     this.showAdviser();
+  }
+
+  // The fields for the players' names.
+  showNames() {
+    const { card, game } = this.controller, names = sideNames(card);
+    byId("names").hidden = !isForTwo(card);
+    for (const [i, side] of ["one", "two"].entries()) {
+      byId(`name-${side}`).value = game.players[i];
+      byId(`name-${side}`).previousElementSibling.textContent = t("seats.name-of", { side: names[side] });
+    }
   }
 
   showAdviser() {
@@ -243,6 +269,8 @@ export class View {
     this.drawings.delete("report");
     this.board.advise(null);
     this.board.show(game.state, made, this.controller.mover());
+    this.board.number(this.controller.settings.numbers ? cellsOf(this.board, game.startCells, game.moves.slice(0, game.ply)) : null);
+    this.showSeats();
     this.showKnown(made);
     this.showChoices(game.state.legal.filter(({ kind }) => kind === "pass" || kind === "button"));
     byId("ply").max = game.moves.length;
@@ -251,7 +279,7 @@ export class View {
     byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
     byId("redo").disabled = game.ply >= game.moves.length;
     byId("hint").disabled = !this.controller.isYours;
-    byId("stop").disabled = !game.state.toMove;
+    byId("stop").disabled = this.controller.mover() === "nobody";
     this.drawHistorySoon();
   }
 
@@ -266,6 +294,10 @@ export class View {
       clearReport(!game.hasChance);
       if (!game.hasChance && typeof value === "number") showValue(value, names);
     }
+  }
+
+  showSeats() {
+    showSeats(this.controller);
   }
 
   drawHistorySoon() {

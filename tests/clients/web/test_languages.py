@@ -27,7 +27,7 @@ NOT_SPOKEN = re.compile(r"(class(Name)?(:| =)[^,;]*|(querySelector(All)?|matches
 NO_TEXTS = {
     *("English", "简体中文", "繁體中文"),  # each language in itself
     *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Tab", "Unavailable", "Hant"),
-    *("plyd theme", "plyd language", "plyd last", "plyd ", "plyd game "),  # keys of the browser's storage
+    *("plyd theme", "plyd language", "plyd last", "plyd ", "plyd game ", "plyd sound"),  # keys of the browser's storage
     *("At a glance", "2 moves deep", "the same"),  # strengths as old pages saved them
 }
 
