@@ -154,10 +154,10 @@ def test_a_whole_game_of_gomoku_between_two_engines(visit):
     assert state["outcome"] in ("one", "two", "draw")
     if state["outcome"] != "draw":
         assert page.locator(".won").count() >= 5
-    assert page.locator("#moves li").count() == len(state["position"]["moves"])
+    drawn = "document.querySelectorAll('#moves li').length === arg.plies && document.querySelector('#graph .line')"
+    eventually(page, drawn, plies=len(state["position"]["moves"]))  # in the next frame
     known = told(page, "app.game.values.filter(value => value !== null && value !== undefined).length")
     assert known >= len(state["position"]["moves"]) - 1
-    assert page.locator("#graph .line").count() == 1
 
 
 def test_what_renju_forbids_is_marked_and_cannot_be_played(visit):
