@@ -55,9 +55,9 @@ freeze: .venv/dev ## take the schema as it is for what later changes must not br
 bench: .venv/up ## speed figures
 	$(BIN)/plyd bench
 
-course: build/libplyd-course.so ## the course's C library, which asks a running daemon
+course: build/libplyd-course.so ## the course's C library, which plays through `plyd ugi connect4 --listen`
 
-build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_call.h
+build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_lines.h
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -Werror -fPIC -shared -std=c11 -o $@ $<
 
