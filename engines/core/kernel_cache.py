@@ -12,8 +12,7 @@ The cache is optional: whatever is wrong with it, kernels are compiled in memory
 cached is run, so it is read only from folders and files that nobody but this user and root can write. Each file ends
 with its SHA-256; one that does not agree is removed and built again.
 
-The log names each kernel that is compiled. Meanwhile Python collects no garbage, which would take an eighth of the
-time.
+The log names each kernel that is compiled. Python collects no garbage meanwhile: it would take an eighth of the time.
 """
 
 import contextlib
