@@ -1,5 +1,6 @@
 // The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
 
+import { PICTURES } from "./controller.js";
 import { byId, el } from "./dom.js";
 import { Editor } from "./editor.js";
 import { gradeOf, gradesOf } from "./grade.js";
@@ -214,7 +215,7 @@ export class View {
     byId("swap").hidden = !isForTwo(card);
     byId("notation").replaceChildren(el("span", { lang: "en" }, card.notation), " ", t("setup.examples", { examples: card.examples.join("   ") }));
     byId("start").value = "";
-    byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, word(`format.${form}`, form))));
+    byId("format").replaceChildren(...[...card.formats, ...PICTURES].map((form) => el("option", { value: form }, word(`format.${form}`, form))));
     byId("thinking-title").title = card.summary;
     byId("review-time").replaceChildren(...reviewTimes(card).map(([name, words]) => el("option", { value: name }, words)));
     byId("review-time").value = this.controller.settings.reviewTime;
