@@ -22,6 +22,7 @@ export class View {
     this.controller = controller;
     this.board = null;
     this.editor = new Editor(controller, () => this.board);
+    this.drawnHistory = [];
     this.drawings = new Map(); // what the next frame draws, by name
     this.bindButtons();
     this.bindForms();
@@ -320,6 +321,9 @@ export class View {
     const grades = gradesOf(game.line, game.hasChance);
     const values = game.line.map(({ review: found, value }) => (!found ? value : isShare ? found.value : found.points + found.value));
     showGraph({ values, grades, ply: game.ply, isShare, names }, (ply) => this.controller.goTo(ply));
+    const drawn = [game, game.node, game.version, study.version];
+    if (drawn.every((each, i) => each === this.drawnHistory[i])) return; // only a value is new
+    this.drawnHistory = drawn;
     showReview({ game, grades, names, run: study.review.run, isComplete: study.isReviewed });
     showMoves({ game, gradeAt: (node) => gradeOf(node, game.hasChance), visit: (node) => study.visit(node) });
     byId("line-tools").hidden = game.hasChance || !game.ply;
