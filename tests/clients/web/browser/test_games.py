@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from plyd.clients.web.app import STATIC
 from tests.clients.web.browser.conftest import GAMES, eventually, new_game, point, set_up, state_of, told
 
 ARROWS = {"up": "ArrowUp", "right": "ArrowRight", "down": "ArrowDown", "left": "ArrowLeft"}
@@ -15,6 +16,11 @@ def test_the_page_has_every_game_and_is_small(visit):
     assert buttons == list(GAMES.values())
     sizes = page.evaluate("() => performance.getEntriesByType('resource').map(each => each.decodedBodySize)")
     assert len(sizes) >= 10
+    modules = {path.name for path in STATIC.glob("*.js")} - {"main.js"}
+    preloaded = told(
+        page, "[...document.querySelectorAll('[rel=modulepreload]')].map((link) => link.href.split('/').at(-1))"
+    )
+    assert set(preloaded) == modules  # all at once, not one after the other
     assert 40_000 < sum(sizes) < 400_000
 
 
