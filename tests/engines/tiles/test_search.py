@@ -357,7 +357,7 @@ def test_a_search_with_so_much_time_takes_about_that(player):
     took = time.monotonic() - began
     assert last.stop_reason is StopReason.TIME
     assert 0.19 < last.seconds <= took < SOON
-    assert last.depth >= 2
+    assert last.depth >= 1
 
 
 def test_a_search_with_no_time_at_all_still_gives_the_best_slide_at_first_sight(player, evil):
