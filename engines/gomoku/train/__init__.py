@@ -5,7 +5,7 @@ trainer          GomokuTrainer: bootstrapping, self-play, ratings; runs in a `co
 learner          the network, its optimiser and the average of its weights
 network          the network in torch, and its losses
 replay           games, the replay buffer, batches
-workers          the pool of worker processes; `self_play` is what each of them runs
+players          the fleet that plays: processes, or actors of a cluster; `self_play` is what each of them runs
 export           the network for play, as ONNX; `import_network` is the way back
 curve            the learning curve
 """

@@ -139,7 +139,7 @@ def test_what_is_said_of_moves_without_a_search_is_true():
                 assert all(values[move] > alpha for move in greater), (RULES.text(position), alpha, greater)
                 assert all(values[move] <= alpha for move in other), (RULES.text(position), alpha, other)
                 said["won"] += len(won)
-                said["greater"] += len(greater) * (0 < alpha)
+                said["greater"] += len(greater) * (alpha > 0)
                 said["other"] += len(other) * (alpha < -1)
     assert min(said.values()) > 4, said
 
