@@ -68,23 +68,23 @@ def rate(results: contextlib.AbstractContextManager[Iterator[float]], seconds: f
 
 @contextlib.contextmanager
 def match_games(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
-    """Games of Connect Four with 3,000 nodes a move."""
+    """Games of Connect Four, 9x9, with 1,000 nodes a move."""
     from plyd.clients.match.cluster import ClusterRunner, connect_cluster
     from plyd.clients.match.connect import connect_sides
     from plyd.clients.match.openings import openings_of, schedule
     from plyd.clients.match.runner import MakeRunner, MatchRunner
     from plyd.clients.match.side import SideLimits, parse_side
 
-    sides = [parse_side(f"nodes=3000 threads=1 seed={seed}", str(seed), SideLimits()) for seed in (1, 2)]
+    sides = [parse_side(f"nodes=1000 threads=1 seed={seed}", str(seed), SideLimits()) for seed in (1, 2)]
     with contextlib.ExitStack() as stack:
         make: MakeRunner
         if cluster:
-            connected, fleet = stack.enter_context(connect_cluster("connect4", "", sides, ["7x6"], cluster, None))
+            connected, fleet = stack.enter_context(connect_cluster("connect4", "", sides, ["9x9"], cluster, None))
             make = lambda games: ClusterRunner(fleet, connected.sides, games)  # noqa: E731
         else:
-            connected = stack.enter_context(connect_sides("connect4", "", sides, ["7x6"]))
+            connected = stack.enter_context(connect_sides("connect4", "", sides, ["9x9"]))
             make = lambda games: MatchRunner(connected, games, CORES)  # noqa: E731
-        book = openings_of(connected.referee, None, ["7x6"], 4, 1)
+        book = openings_of(connected.referee, None, ["9x9"], 4, 1)
         with make(schedule(book.openings, 1_000_000, {}, connected.sides)) as runner:
             yield (1.0 for _ in runner.results())
 
@@ -149,7 +149,7 @@ def empty_jobs(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
 
 
 PARTS: dict[str, tuple[Callable[[ClusterSettings | None], contextlib.AbstractContextManager[Iterator[float]]], str]] = {
-    "match": (match_games, "games of Connect Four, 3,000 nodes a move"),
+    "match": (match_games, "games of Connect Four, 9x9, 1,000 nodes a move"),
     "statistics": (statistics_games, "moves of 2048, one ply"),
     "self-play": (self_play_positions, "positions of Gomoku self-play, 48/16 simulations"),
     "empty": (empty_jobs, "jobs that do nothing"),
@@ -177,8 +177,8 @@ def join() -> None:
 
     sides = [parse_side(f"nodes=200 threads=1 seed={seed}", str(seed), SideLimits()) for seed in (1, 2)]
     with two_nodes() as (settings, add):
-        with connect_cluster("connect4", "", sides, ["7x6"], settings, None) as (connected, fleet):
-            book = openings_of(connected.referee, None, ["7x6"], 4, 1)
+        with connect_cluster("connect4", "", sides, ["9x9"], settings, None) as (connected, fleet):
+            book = openings_of(connected.referee, None, ["9x9"], 4, 1)
             games = ClusterRunner(fleet, connected.sides, schedule(book.openings, 1_000_000, {}, connected.sides))
             results = games.results()
             while fleet.workers < CORES:
