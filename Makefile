@@ -9,7 +9,7 @@ PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models -p pl
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 
-.PHONY: help up test test-slow test-cluster test-stutter test-kaggle fuzz check proto freeze bench course clean
+.PHONY: help up test test-slow test-cluster test-stutter test-kaggle fuzz check proto freeze bench dist course clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,7 +21,7 @@ test: .venv/dev ## install if needed, then compile kernels and run the tests, th
 	$(BIN)/plyd warm
 	$(TESTS)
 
-test-slow: .venv/dev ## the tests that take longer
+test-slow: .venv/slow ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
 
 test-cluster: .venv/dev ## the tests that start a Ray cluster on this machine
@@ -59,29 +59,39 @@ freeze: .venv/dev ## take the schema as it is for what later changes must not br
 bench: .venv/up ## speed figures
 	$(BIN)/plyd bench
 
+dist: .venv/slow ## build the wheels of plyd and plyd-client, and the source, in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	cd clients && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
+	$(BIN)/twine check --strict dist/*
+
 course: build/libplyd-course.so ## the course's C library, which asks a running daemon
 
 build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_call.h
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -Werror -fPIC -shared -std=c11 -o $@ $<
 
-.venv/up: pyproject.toml hatch_build.py
+.venv/up: pyproject.toml clients/pyproject.toml hatch_build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable .
 	@touch $@
 
 .venv/dev: .venv/up
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable ".[dev]"
+	@touch $@
+
+.venv/slow: .venv/dev
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable ".[slow]"
 	@touch $@
 
 .venv/fuzz: .venv/dev
-	$(BIN)/python -m pip install --quiet --editable ".[fuzz]"
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable ".[fuzz]"
 	@touch $@
 
-.venv-kaggle/up: pyproject.toml hatch_build.py # of what kaggle-environments asks for, ConnectX needs but these two
+.venv-kaggle/up: pyproject.toml clients/pyproject.toml hatch_build.py # of what kaggle-environments asks for, ConnectX needs but these two
 	$(PYTHON) -m venv .venv-kaggle
-	.venv-kaggle/bin/python -m pip install --quiet --editable . pytest requests jsonschema
+	.venv-kaggle/bin/python -m pip install --quiet --editable ./clients --editable . pytest requests jsonschema
 	.venv-kaggle/bin/python -m pip install --quiet --no-deps kaggle-environments==1.33.2
 	@touch $@
 

@@ -147,7 +147,7 @@ class QueryLines:
             case "clear":
                 self._queue.terminate(waiting=True)
             case _:
-                return {**action.echo, "version": version("plyd"), "daemons": await self._daemons()}
+                return {**action.echo, "version": version("plyd-client"), "daemons": await self._daemons()}
         return dict(action.echo)
 
     async def _daemons(self) -> list[Answer]:

@@ -14,8 +14,8 @@ from plyd.clients.analyze.engines import Engines
 from plyd.clients.analyze.query import BadQuery, Query
 from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.errors import Cancelled, InvalidRequest, Overloaded, PlydError, Unavailable
-from plyd.clients.library.requests import Position, Report
-from plyd.v1 import search_pb2
+from plyd.clients.library.report import Report
+from plyd.v1 import position_pb2, search_pb2
 
 TRIES = 3  # of a turn whose daemon is lost during the search, or does not come back
 AHEAD = 2  # searches for each slot, where waiting for one costs no search time: the next is there when one ends
@@ -35,7 +35,7 @@ class Positions:
         self._starts = [query.start]  # as text, every so many moves
         self._walking = asyncio.Lock()
 
-    async def at(self, turn: int, client: AsyncEngineClient) -> tuple[Position, int]:
+    async def at(self, turn: int, client: AsyncEngineClient) -> tuple[position_pb2.Position, int]:
         """The position at a turn, and the turn at which its start is."""
         step = turn // self._step
         async with self._walking:
@@ -45,10 +45,10 @@ class Positions:
                 self._starts.append(state.text)
         return self._from(step, turn), step * self._step
 
-    def _from(self, step: int, turn: int) -> Position:
+    def _from(self, step: int, turn: int) -> position_pb2.Position:
         query = self._query
         moves = query.moves[step * self._step : turn]
-        return Position(game=query.game, variant=query.variant, start=self._starts[step], moves=moves)
+        return position_pb2.Position(game=query.game, variant=query.variant, start=self._starts[step], moves=moves)
 
 
 class Turn:

@@ -9,7 +9,8 @@ from typing import Protocol, Self
 
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.requests import ANSWER_SECONDS, WINNERS, State
+from plyd.clients.library.requests import ANSWER_SECONDS, WINNERS
+from plyd.clients.library.state import State
 from plyd.clients.match.adjudication import Adjudication
 from plyd.clients.match.connect import ConnectedSides
 from plyd.clients.match.openings import ONGOING, PLAYERS, ScheduledGame

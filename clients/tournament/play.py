@@ -12,7 +12,7 @@ from typing import Any
 from plyd.clients.formats import files
 from plyd.clients.formats.game_record import GameRecord
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.requests import State
+from plyd.clients.library.state import State
 from plyd.clients.match.connect import ConnectedSides
 from plyd.clients.match.live import plain_text
 from plyd.clients.match.openings import Opening, ScheduledGame, check_opening, openings_of

@@ -53,10 +53,10 @@ HEARD = [(1, 1, "8"), (1, 2, "1"), (1, 3, "13"), (2, 1, "1"), (2, 2, "233"), (2,
 def test_the_tab_key_goes_from_the_games_to_the_board_to_the_tools(visit, game, board):
     page = visit(link=f"#game={game}")
     names = []
-    for _ in range(7 + len(board) + len(TOOLS)):
+    for _ in range(8 + len(board) + len(TOOLS)):
         page.keyboard.press("Tab")
         names.append(told(page, "document.activeElement.ariaLabel ?? document.activeElement.textContent"))
-    games = ["Skip to the board", *GAMES.values(), "Switch between light and dark"]
+    games = ["Skip to the board", *GAMES.values(), "Language", "Switch between light and dark"]
     assert names == [*games, *board, *TOOLS]
 
 
