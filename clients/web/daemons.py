@@ -83,7 +83,7 @@ class DaemonPool:
         return min(able, key=lambda link: not link.serving.is_set())
 
     def cards(self) -> list[tuple[engine_pb2.EngineInfo, bool]]:
-        """Every game that is starting, served or was served, in the order of the addresses; whether it is served now."""
+        """Every game that is starting, served or was served, in the order of addresses; whether it is served now."""
         cards: dict[str, tuple[engine_pb2.EngineInfo, bool]] = {}
         for link in self._links:
             is_serving = link.serving.is_set()
