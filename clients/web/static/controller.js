@@ -74,10 +74,14 @@ export class Controller {
     if (!games.length) return this.view.notice(t("notice.no-engine"));
     if (!this.game) return this.arrive();
     if (!this.card.isThere) return this.view.notice(t("notice.restarting", { game: this.card.title }));
-    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
-    this.view.notice(away.length && !isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
+    this.showAway();
     if (!wasThere || !this.isThinking) this.proceed();
     return undefined;
+  }
+
+  showAway() {
+    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
+    this.view.notice(away.length && !this.isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
   }
 
   // Does something that may fail, and says so if it does; undefined then. A notice tells of a bridge or a daemon that is away.
@@ -107,7 +111,7 @@ export class Controller {
     const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
     const card = this.cards.find((each) => each.game === record?.game);
     if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(t("notice.waiting", { game: card?.title ?? record.game }));
-    this.view.notice("");
+    this.showAway();
     if (card && (await this.open(card, record))) return undefined;
     const first = this.cards.find((each) => each.isThere);
     if (!this.game && first) await this.open(first);

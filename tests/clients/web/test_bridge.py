@@ -551,6 +551,25 @@ def test_a_daemon_that_goes_and_comes_back_is_told_and_searches_go_on(house):
             bridge.close()
 
 
+def test_a_game_that_is_starting_is_told_as_such_and_then_as_served(house):
+    engine = FakeEngine()
+    engine.gate.clear()
+    with OpenDaemon(house, engine, warm=False) as daemon:
+        bridge = Bridge(house, daemon.target)
+        page = Page(bridge)  # not in a `with`, which waits until all are served
+        try:
+            until(
+                lambda: [(card["game"], card["isThere"]) for card in page.hear_games()["games"]] == [("sticks", False)]
+            )
+            engine.gate.set()
+            until(lambda: page.hear_games()["isComplete"])
+            assert page.games["games"][0]["isThere"]
+        finally:
+            engine.gate.set()
+            page.socket.close()
+            bridge.close()
+
+
 def test_before_any_daemon_is_there_the_page_is_told_so(house):
     bridge = Bridge(house, free_place())
     try:
