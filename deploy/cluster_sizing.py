@@ -50,36 +50,55 @@ def two_nodes() -> Iterator[tuple[ClusterSettings, Callable[[], Any]]]:
         cluster.shutdown()
 
 
-def rates(results: contextlib.AbstractContextManager[Iterator[float]], seconds: float) -> tuple[float, float]:
-    """Units per second and per CPU second, from a quarter of the time after the first result on."""
+def rates(
+    results: contextlib.AbstractContextManager[Iterator[float]], seconds: float, *, on_ray: bool
+) -> tuple[float, float, float]:
+    """Units per second, units per CPU second of what does the work, and cores that the rest of Ray takes.
+
+    All are measured from a quarter of the time after the first result on.
+    """
     with results as found:
         begin = next(found) and time.monotonic() + seconds / 4
-        total, since, cpu = 0.0, 0.0, 0.0
+        total, since, before = 0.0, 0.0, (0.0, 0.0)
         for units in found:
             now = time.monotonic()
             if since:
                 total += units
             elif now >= begin:
-                since, cpu = now, cpu_seconds()
+                since, before = now, cpu_seconds(on_ray=on_ray)
             if since and now > begin + seconds:
-                return total / (now - since), total / (cpu_seconds() - cpu)
+                work, rest = (after - one for after, one in zip(cpu_seconds(on_ray=on_ray), before, strict=True))
+                return total / (now - since), total / work, rest / (now - since)
     raise RuntimeError("too little work for this time")
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and of all that it started, Ray's own processes included."""
+def cpu_seconds(*, on_ray: bool) -> tuple[float, float]:
+    """CPU time of what does the work, and of the rest: the driver, and Ray's own processes.
+
+    The work is done by Ray's actors and the daemons that they start, or without Ray by this process and its children.
+    """
     ticks: dict[int, int] = {}
-    parents: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
+    names: dict[int, str] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with contextlib.suppress(OSError):
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                parents[int(folder.name)] = int(fields[1])
+                children.setdefault(int(fields[1]), []).append(int(folder.name))
                 ticks[int(folder.name)] = int(fields[11]) + int(fields[12])
-    ours = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
+                names[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+
+    def below(pid: int, *, stop: str = "nothing") -> set[int]:
+        found = {pid}
+        for child in children.get(pid, ()):
+            found |= below(child, stop=stop) if stop not in names.get(child, "") else set()
+        return found
+
+    everything = below(os.getpid())
+    actors = {pid for actor in everything if "ray::ActorHost" in names.get(actor, "") for pid in below(actor)}
+    work = actors if on_ray else below(os.getpid(), stop="/ray/")
+    tick = os.sysconf("SC_CLK_TCK")
+    return sum(ticks.get(pid, 0) for pid in work) / tick, sum(ticks.get(pid, 0) for pid in everything - work) / tick
 
 
 @contextlib.contextmanager
@@ -175,19 +194,20 @@ PARTS: dict[str, tuple[Callable[[ClusterSettings | None], contextlib.AbstractCon
 def compare(parts: list[str], rounds: int, seconds: float) -> None:
     """Print the rates of each part with and without Ray, in turns.
 
-    On a busy machine the ratio by CPU time is the one to trust: Linux shares cores among sessions, and Ray has more.
+    On a busy machine the clock says little: Linux shares cores among sessions, and Ray has more of them.
     """
-    print("| what | per CPU second, no Ray | Ray | ratio of each round | ratio | ratio by the clock |")
-    print("|---|---|---|---|---|---|")
+    print("| what | per CPU second, no Ray | Ray | ratio of each round | ratio | by the clock | Ray's own cores |")
+    print("|---|---|---|---|---|---|---|")
     with two_nodes() as (cluster, _):
         for part in parts:
             results, what = PARTS[part]
-            pairs = [(rates(results(None), seconds), rates(results(cluster), seconds)) for _ in range(rounds)]
-            (clock, here), (ray_clock, there) = (
-                [sum(side) / rounds for side in zip(*each, strict=True)] for each in zip(*pairs, strict=True)
-            )
-            each = " ".join(f"{ray[1] / local[1]:.2f}" for local, ray in pairs)
-            ratios = f"{each} | {there / here:.2f} | {ray_clock / clock:.2f}"
+            rows = [
+                (*rates(results(None), seconds, on_ray=False), *rates(results(cluster), seconds, on_ray=True))
+                for _ in range(rounds)
+            ]
+            clock, here, _, ray_clock, there, own = (sum(column) / rounds for column in zip(*rows, strict=True))
+            each = " ".join(f"{row[4] / row[1]:.2f}" for row in rows)
+            ratios = f"{each} | {there / here:.2f} | {ray_clock / clock:.2f} | {own:.2f}"
             print(f"| {what} | {here:,.2f} | {there:,.2f} | {ratios} |", flush=True)
 
 
