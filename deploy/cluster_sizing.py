@@ -7,7 +7,9 @@ two cores. Both take turns, so that a busy machine is busy for both.
 import argparse
 import contextlib
 import os
+import queue
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,7 +68,7 @@ def rates(
                 total += units
             elif now >= begin:
                 since, before = now, cpu_seconds(on_ray=on_ray)
-            if since and now > begin + seconds:
+            if since and now > max(since, begin + seconds):
                 work, rest = (after - one for after, one in zip(cpu_seconds(on_ray=on_ray), before, strict=True))
                 return total / (now - since), total / work, rest / (now - since)
     raise RuntimeError("too little work for this time")
@@ -126,16 +128,34 @@ def match_games(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
 
 @contextlib.contextmanager
 def statistics_games(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
-    """Games of 2048, one ply."""
+    """Games of 2048, one ply; without Ray in two processes of one thread, because two nodes have two networks."""
     from plyd.clients.play.cluster import on_cluster
     from plyd.clients.play.tile_games import TileSettings, in_bulk
 
-    settings = TileSettings("2048", "classic", 1_000_000, 1, None, False, "chance", 1, CORES)
-    games = (
-        on_cluster(cluster, settings, None, with_actions=False) if cluster else in_bulk(settings, with_actions=False)
-    )
-    with contextlib.closing(games):
-        yield (float(game.moves) for game in games)
+    each = [TileSettings("2048", "classic", 1_000_000, 1, None, False, "chance", seed, 1) for seed in range(CORES)]
+    if cluster:
+        with contextlib.closing(on_cluster(cluster, each[0], None, with_actions=False)) as games:
+            yield (float(game.moves) for game in games)
+        return
+    found: queue.SimpleQueue[float] = queue.SimpleQueue()
+    over = threading.Event()
+
+    def play(settings: TileSettings) -> None:
+        with contextlib.closing(in_bulk(settings, with_actions=False)) as games:
+            for game in games:
+                found.put(float(game.moves))
+                if over.is_set():
+                    return
+
+    threads = [threading.Thread(target=play, args=(settings,)) for settings in each]
+    for thread in threads:
+        thread.start()
+    try:
+        yield iter(found.get, None)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 @contextlib.contextmanager
@@ -156,7 +176,7 @@ def self_play_positions(cluster: ClusterSettings | None) -> Iterator[Iterator[fl
             for answer in players.answers():
                 yield float(sum(len(game.plies()) for game in games_of_arrays(answer["games"])))
 
-    style = SelfPlayParams(48, 16, sizes=(15,))
+    style = SelfPlayParams(24, 8, sizes=(11,))
     with open_players(CORES, cluster) as players:
         yield positions()
 
@@ -186,7 +206,7 @@ def empty_jobs(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
 PARTS: dict[str, tuple[Callable[[ClusterSettings | None], contextlib.AbstractContextManager[Iterator[float]]], str]] = {
     "match": (match_games, "games of Connect Four, 9x9, 1,000 nodes a move"),
     "statistics": (statistics_games, "moves of 2048, one ply"),
-    "self-play": (self_play_positions, "positions of Gomoku self-play, 48/16 simulations"),
+    "self-play": (self_play_positions, "positions of Gomoku self-play, 11x11, 24/8 simulations"),
     "empty": (empty_jobs, "jobs that do nothing"),
 }
 
@@ -240,13 +260,14 @@ def join() -> None:
 
 def learners() -> None:
     """Print what one learner takes: Gomoku's positions, and moves of 2048."""
+    import numpy as np
     import torch
 
     from plyd.engines.gomoku.train.replay import ReplayBuffer
     from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play, warm_network
     from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer
     from plyd.engines.tiles.games import tile_game
-    from plyd.engines.tiles.train.cluster import ClusterTileTrainer, PathWorker
+    from plyd.engines.tiles.train.cluster import ClusterTileTrainer
     from plyd.engines.tiles.train.trainer import TilePlan
 
     with TemporaryDirectory() as folder:
@@ -264,21 +285,14 @@ def learners() -> None:
     print(f"torch has {torch.get_num_threads()} thread")
     plan = TilePlan("2048", "classic", "4x6", 15)
     learner = ClusterTileTrainer(tile_game("2048", "classic"), plan, ClusterSettings(""), 1)
-    worker = PathWorker({"plan": {name: getattr(plan, name) for name in plan.__dataclass_fields__}, "depth": 1}, 1)
-    play, learn = 0.0, 0.0
-    for number in range(40):
-        began = time.thread_time(), time.process_time()
-        answer = worker.work((number * 50, 50, number), learner.weights)
-        played = time.process_time()
-        learner._take(answer, 1.0)
-        if number == 10:  # warm, and no longer the shortest games
-            play = learn = 0.0
-            learner.progress.moves = 0
-        play, learn = play + played - began[1], learn + time.process_time() - played
-    moves = learner.progress.moves
-    print(
-        f"2048 4x6 tc: {moves / learn:,.0f} moves/s learned, {moves / play:,.0f} moves/s played, a core each (CPU time)"
-    )
+    cells = np.random.default_rng(1).integers(0, 12, (200_000, 16)).astype(np.uint64)  # weights far apart, as late ones
+    path = (cells << np.arange(0, 64, 4, dtype=np.uint64)).sum(axis=1, dtype=np.uint64).reshape(-1, 1)
+    result = np.array([[0, len(path), 11, 0]], np.int64)
+    answer = {"path": path, "points": np.ones(len(path), np.float32), "results": result, "is_whole": np.array([True])}
+    learner._take(answer, 1.0)
+    began = time.process_time()
+    learner._take(answer, 1.0)
+    print(f"2048 4x6 tc: {len(path) / (time.process_time() - began):,.0f} moves per CPU second learned, random boards")
 
 
 def main() -> None:
