@@ -25,6 +25,7 @@ from plyd.cluster.processes import Processes
 
 HOST = "127.0.0.2"  # Ray replaces 127.0.0.1 by another address
 CORES = 2
+SETTLE_SECONDS = 25.0
 
 
 @contextlib.contextmanager
@@ -57,10 +58,10 @@ def rates(
 ) -> tuple[float, float, float]:
     """Units per second, units per CPU second of what does the work, and cores that the rest of Ray takes.
 
-    All are measured from a quarter of the time after the first result on.
+    All are measured from SETTLE_SECONDS after the first result on, when the last worker has been set up, too.
     """
     with results as found:
-        begin = next(found) and time.monotonic() + seconds / 4
+        begin = next(found) and time.monotonic() + SETTLE_SECONDS
         total, since, before = 0.0, 0.0, (0.0, 0.0)
         for units in found:
             now = time.monotonic()
