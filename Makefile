@@ -5,11 +5,11 @@ TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile --durations=20
 FUZZ_RUNS ?= 1000000
 BIOME := @biomejs/biome@2.6.7
 PROTOS := $(wildcard proto/plyd/v1/*.proto)
-PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models -p plyd.protocols
+PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models -p plyd.protocols -p plyd.cluster
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 
-.PHONY: help up test test-slow test-stutter test-kaggle fuzz check proto freeze bench course clean
+.PHONY: help up test test-slow test-cluster test-stutter test-kaggle fuzz check docs proto freeze bench dist course clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,8 +21,12 @@ test: .venv/dev ## install if needed, then compile kernels and run the tests, th
 	$(BIN)/plyd warm
 	$(TESTS)
 
-test-slow: .venv/dev ## the tests that take longer
+test-slow: .venv/slow ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
+
+test-cluster: .venv/dev ## the tests that start a Ray cluster on this machine
+	$(BIN)/plyd warm
+	$(BIN)/python -m pytest -m cluster --durations=12 tests/cluster
 
 test-stutter: .venv/dev ## the tests while their processes are stopped for moments: none may need a quick machine
 	$(BIN)/plyd warm
@@ -34,7 +38,7 @@ test-kaggle: .venv-kaggle/up ## the tests in Kaggle's own environment
 fuzz: .venv/fuzz ## throw inputs at every parser: make fuzz FUZZ_RUNS=10000000
 	$(BIN)/python -m tests.fuzz.run --inputs $(FUZZ_RUNS)
 
-check: .venv/dev ## lint, types, schema, generated code
+check: .venv/dev docs ## lint, types, schema, generated code, the documentation and its links
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(PACKAGES)
@@ -46,6 +50,9 @@ check: .venv/dev ## lint, types, schema, generated code
 	@if command -v npx > /dev/null; then npx --yes $(BIOME) lint --error-on-warnings; else echo "no npx here: the page's JavaScript is not linted"; fi
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
+docs: .venv/dev ## build the documentation in build/site; every link must lead somewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 proto: .venv/dev ## generate proto/plyd/v1/*_pb2* from the schema
 	$(GENERATE) --python_out=proto --grpc_python_out=proto --mypy_out=quiet:proto --mypy_grpc_out=quiet:proto $(PROTOS)
 
@@ -55,29 +62,39 @@ freeze: .venv/dev ## take the schema as it is for what later changes must not br
 bench: .venv/up ## speed figures
 	$(BIN)/plyd bench
 
-course: build/libplyd-course.so ## the course's C library, which asks a running daemon
+dist: .venv/slow ## build the wheels of plyd and plyd-client, and the source, in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	cd clients && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
+	$(BIN)/twine check --strict dist/*
 
-build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_call.h
+course: build/libplyd-course.so ## the course's C library, which plays through `plyd ugi connect4 --listen`
+
+build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_lines.h
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -Werror -fPIC -shared -std=c11 -o $@ $<
 
-.venv/up: pyproject.toml hatch_build.py
+.venv/up: pyproject.toml clients/pyproject.toml hatch_build.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable .
 	@touch $@
 
 .venv/dev: .venv/up
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable ".[dev]"
+	@touch $@
+
+.venv/slow: .venv/dev
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable ".[slow]"
 	@touch $@
 
 .venv/fuzz: .venv/dev
-	$(BIN)/python -m pip install --quiet --editable ".[fuzz]"
+	$(BIN)/python -m pip install --quiet --editable ./clients --editable ".[fuzz]"
 	@touch $@
 
-.venv-kaggle/up: pyproject.toml hatch_build.py # of what kaggle-environments asks for, ConnectX needs but these two
+.venv-kaggle/up: pyproject.toml clients/pyproject.toml hatch_build.py # of what kaggle-environments asks for, ConnectX needs but these two
 	$(PYTHON) -m venv .venv-kaggle
-	.venv-kaggle/bin/python -m pip install --quiet --editable . pytest requests jsonschema
+	.venv-kaggle/bin/python -m pip install --quiet --editable ./clients --editable . pytest requests jsonschema
 	.venv-kaggle/bin/python -m pip install --quiet --no-deps kaggle-environments==1.33.2
 	@touch $@
 

@@ -16,16 +16,36 @@ if TYPE_CHECKING:
     from plyd.clients.library.aio import AsyncEngineClient, AsyncGame
     from plyd.clients.library.client import EngineClient, Game
     from plyd.clients.library.errors import PlydError
+    from plyd.clients.library.report import Line, Report, Score
+    from plyd.clients.library.state import LegalMove, Position, State
 
-__all__ = ["AsyncEngineClient", "AsyncGame", "EngineClient", "Game", "PlydError"]
+__all__ = [
+    "AsyncEngineClient",
+    "AsyncGame",
+    "EngineClient",
+    "Game",
+    "LegalMove",
+    "Line",
+    "PlydError",
+    "Position",
+    "Report",
+    "Score",
+    "State",
+]
 
 _HOMES = {
-    "AsyncEngineClient": "plyd.clients.library.aio",
-    "AsyncGame": "plyd.clients.library.aio",
-    "EngineClient": "plyd.clients.library.client",
-    "Game": "plyd.clients.library.client",
-    "PlydError": "plyd.clients.library.errors",
-}
+    "AsyncEngineClient": "aio",
+    "AsyncGame": "aio",
+    "EngineClient": "client",
+    "Game": "client",
+    "LegalMove": "state",
+    "Line": "report",
+    "PlydError": "errors",
+    "Position": "state",
+    "Report": "report",
+    "Score": "report",
+    "State": "state",
+}  # modules of the library
 
 
 def __getattr__(name: str) -> Any:
@@ -34,4 +54,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"plyd.clients.library.{_HOMES[name]}"), name)

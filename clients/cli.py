@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import ClassVar
 
 import click
@@ -16,6 +17,7 @@ PROGRAM = [
     "-m",
     "plyd.clients",
 ]  # as a child process; -P: not the working folder's code
+INSTALL = "pip install plyd"  # what a command says that plyd-client alone cannot run
 CONNECT = "Use the daemon at HOST:PORT, unix:PATH or tls:HOST:PORT. Default: start a private one."  # help of --connect
 COMMANDS = {
     "up": "plyd.servers.cli.serve:up",
@@ -53,16 +55,27 @@ class LazyGroup(click.Group):
     places: ClassVar[Mapping[str, str]] = COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Every command, in the order in which a new user needs them."""
-        return list(self.places)
+        """Every installed command, in the order in which a new user needs them."""
+        return [name for name, place in self.places.items() if is_installed(place)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of that name."""
         if cmd_name not in self.places:
             return None
         module, _, name = self.places[cmd_name].partition(":")
+        if not is_installed(module):
+            raise click.ClickException(f"{cmd_name} is a command of the package plyd: {INSTALL}")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; an error for one that needs a package which plyd-client does without."""
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if error.name is None or is_installed("plyd.servers"):
+                raise
+            raise click.ClickException(f"{ctx.invoked_subcommand} needs {error.name}: {INSTALL}") from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -71,6 +84,11 @@ class LazyGroup(click.Group):
         if args[0] not in self.places and (near := get_close_matches(args[0], self.places)):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, near))}?")
         return super().resolve_command(ctx, args)
+
+
+def is_installed(place: str) -> bool:
+    """Whether the room of a module is installed: plyd-client has only `plyd.clients`."""
+    return find_spec(".".join(place.split(".")[:2])) is not None
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, str]:
@@ -85,7 +103,7 @@ def parse_options(pairs: Sequence[str]) -> dict[str, str]:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("plyd"), prog_name="plyd")
+@click.version_option(version("plyd-client"), prog_name="plyd")
 def main() -> None:
     """Game engines as daemons: ask over gRPC what to play, get an answer within a time limit.
 

@@ -2,13 +2,11 @@
 
 import asyncio
 import functools
-import gc
 import logging
 import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -131,13 +129,7 @@ class Daemon:
 
     async def warm_up(self) -> None:
         """Load weights and compile kernels, then report SERVING."""
-        for game, engine in self.runtime.engines.items():
-            began = time.perf_counter()
-            log.info("warming up %s; a first start compiles for a while", game)
-            await asyncio.to_thread(engine.warm_up)
-            log.info("%s is warm after %.2f s", game, time.perf_counter() - began)
-        gc.collect()
-        gc.freeze()  # engines live as long as the process: garbage collections need not visit them
+        await self.runtime.parts.warm_up()
         self.runtime.set_ready()
         await self._set_health(health_pb2.HealthCheckResponse.SERVING)
 
@@ -256,7 +248,7 @@ async def run(config: DaemonConfig, *, with_stdin: bool = False) -> int:
     elif warming.done():
         await _serve(config.engines, bound, stopping)
     in_time = await _shut_down(daemon, loop, tracing)
-    if not in_time or not warming.done():
+    if not in_time or not warming.done() or daemon.runtime.parts.is_loading:
         logging.shutdown()
         os._exit(0 if in_time else 1)  # a thread is still running and would keep the process alive
     stopping.cancel()

@@ -10,6 +10,7 @@ from plyd.engines.core.engine import Engine
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.access.auth import Authenticator
 from plyd.servers.access.memory import MemoryPool
+from plyd.servers.search.engine_parts import EngineParts
 from plyd.servers.search.known_reports import BoundedTable, KnownReports
 from plyd.servers.search.rules_pool import RulesPool
 from plyd.servers.search.scheduler import Scheduler
@@ -80,6 +81,7 @@ class Runtime:
         self.evaluations = Scheduler(  # never behind a long search
             "evaluate", capacity.slots, MAX_WAITING_BATCHES, can_pause=False
         )
+        self.parts = EngineParts(engines)
         self.rules = RulesPool(MAX_WAITING_RULES + capacity.max_sessions)
         self.known_reports = KnownReports(store=store)
         self.known_answers: BoundedTable[bytes, KnownAnswer] = BoundedTable()  # by the bytes of a SearchRequest
@@ -166,3 +168,4 @@ class Runtime:
         self.searches.close()
         self.evaluations.close()
         self.rules.close()
+        self.parts.close()

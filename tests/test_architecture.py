@@ -1,6 +1,6 @@
 """Imports point one way: clients -> plyd.v1 <- servers -> engines -> models. A stranger in a room fails here.
 
-Text protocols (`protocols`) import no other room; clients and engines import them.
+Text protocols (`protocols`) and what runs on Ray (`cluster`) import no other room; clients and engines import them.
 """
 
 import ast
@@ -13,16 +13,18 @@ SHARED_BY_GAMES = {"core", "tiles"}
 ALLOWED_ROOMS = {
     "models": {"plyd.models"},
     "protocols": {"plyd.protocols"},
-    "engines": {"plyd.engines", "plyd.models", "plyd.protocols"},
+    "cluster": {"plyd.cluster"},
+    "engines": {"plyd.engines", "plyd.models", "plyd.protocols", "plyd.cluster"},
     "servers": {"plyd.servers", "plyd.engines", "plyd.v1"},
-    "clients": {"plyd.clients", "plyd.v1", "plyd.protocols"},
+    "clients": {"plyd.clients", "plyd.v1", "plyd.protocols", "plyd.cluster"},
 }
 FORBIDDEN_LIBRARIES = {
-    "models": {"grpc", "google"},
-    "protocols": {"grpc", "google", "numba", "numpy", "click"},
-    "engines": {"grpc", "google", "grpc_health", "grpc_reflection"},
-    "servers": {"torch"},
-    "clients": {"numba", "numpy", "torch"},
+    "models": {"grpc", "google", "ray"},
+    "protocols": {"grpc", "google", "numba", "numpy", "click", "ray"},
+    "cluster": {"grpc", "google", "numba", "numpy", "torch"},
+    "engines": {"grpc", "google", "grpc_health", "grpc_reflection", "ray"},
+    "servers": {"torch", "ray"},
+    "clients": {"numba", "numpy", "torch", "ray"},
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.requests import Report
+from plyd.clients.library.report import Line, Report, Score
 from plyd.v1 import position_pb2, search_pb2
 
 Answer = dict[str, Any]
@@ -35,7 +35,7 @@ def report_answer(query_id: str, turn: int, report: Report, *, final: bool) -> A
     return answer
 
 
-def score_object(score: search_pb2.Score) -> Answer:
+def score_object(score: Score) -> Answer:
     """A score as an object."""
     side = position_pb2.Side.Name(score.point_of_view).removeprefix("SIDE_").lower()
     told: Answer = {"pointOfView": side}
@@ -53,7 +53,7 @@ def score_object(score: search_pb2.Score) -> Answer:
     return told | {"exact": True} if score.exact else told
 
 
-def _line_object(line: search_pb2.Line) -> Answer:
+def _line_object(line: Line) -> Answer:
     told: Answer = {"moves": list(line.moves), "score": score_object(line.score)}
     for name in ("visits", "depth", "probability", "prior"):
         if line.HasField(name):

@@ -9,9 +9,11 @@ import click
 
 from plyd.clients.analyze.fields import help_lines
 from plyd.clients.cli import parse_options
+from plyd.cluster.options import ClusterSettings, cluster_options, open_fleet
 
 if TYPE_CHECKING:
     from plyd.clients.analyze.query import Query
+    from plyd.cluster import Fleet
 
 DEFAULT_MS = 1000
 PICTURES = (".png", ".svg", ".pdf")
@@ -31,7 +33,8 @@ CONNECT = "Use the daemon at HOST:PORT, unix:PATH or tls:HOST:PORT, or several, 
 @click.option(
     "--workers",
     type=click.IntRange(1, 10_000),
-    help="Concurrent searches.  [default: the daemon's slots; twice as many without a time limit]",
+    help="Concurrent searches; with --cluster, most workers.  [default: the daemon's slots; twice as many without a "
+    "time limit; with --cluster, as many as fit]",
 )
 @click.option(
     "--resume",
@@ -47,6 +50,7 @@ CONNECT = "Use the daemon at HOST:PORT, unix:PATH or tls:HOST:PORT, or several, 
     help="Draw the values of the game file, as PNG, SVG or PDF.",
 )
 @click.option("--store", metavar="STORE", help="Store of the private daemon: a file, or postgresql://...")
+@cluster_options("node", with_workers=False)
 def analyze(files: tuple[Path, ...], **options: Any) -> None:
     """Answer queries on stdin, one JSON object per line, with one or more JSON objects per line on stdout.
 
@@ -61,6 +65,7 @@ def analyze(files: tuple[Path, ...], **options: Any) -> None:
     echo '{"id": "a", "game": "connect4", "moves": ["4", "4"]}' | plyd analyze
     plyd analyze --connect 127.0.0.1:25843,127.0.0.1:25853 --nodes 10000 --resume answers.jsonl < queries.jsonl
     plyd analyze game.sgf --move-time 200 --plot game.png
+    plyd analyze --cluster head:6379 --nodes 10000 --resume answers.jsonl < queries.jsonl
     """
     import asyncio
 
@@ -69,9 +74,10 @@ def analyze(files: tuple[Path, ...], **options: Any) -> None:
 
     check_usage(files, options)
     defaults = defaults_of(options)
-    work = review_files(files, defaults, options) if files else answer_queries(defaults, options)
     try:
-        status = asyncio.run(work)
+        with contextlib.ExitStack() as stack:
+            options["fleet"] = stack.enter_context(fleet_of(options)) if options["cluster"] is not None else None
+            status = asyncio.run(review_files(files, defaults, options) if files else answer_queries(defaults, options))
     except PlydError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
@@ -79,6 +85,15 @@ def analyze(files: tuple[Path, ...], **options: Any) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.flush()
     sys.exit(status)
+
+
+def fleet_of(options: dict[str, Any]) -> "contextlib.AbstractContextManager[Fleet]":
+    """The fleet that searches, on a cluster."""
+    from plyd.clients.analyze.cluster import AHEAD, WORKER
+    from plyd.cluster import WorkerSpec
+
+    cluster = ClusterSettings(options["cluster"], options["workers"], options["worker_cores"])
+    return open_fleet(cluster, WorkerSpec(WORKER, {"store": options["store"]}, cores=None, jobs_per_core=AHEAD))
 
 
 def check_usage(files: tuple[Path, ...], options: dict[str, Any]) -> None:
@@ -89,6 +104,8 @@ def check_usage(files: tuple[Path, ...], options: dict[str, Any]) -> None:
         "--resume needs answers as JSON; --csv excludes it": options["resume"] and options["as_csv"],
         "--store is for the private daemon; with --connect, give it to plyd serve": options["store"]
         and options["connect"] is not None,
+        "--cluster and --connect exclude each other": options["cluster"] is not None and options["connect"] is not None,
+        "--worker-cores needs --cluster": options["worker_cores"] and options["cluster"] is None,
         "--connect is empty; an address is HOST:PORT, unix:PATH or tls:HOST:PORT": options["connect"] == "",
     }
     for message, is_wrong in wrong.items():

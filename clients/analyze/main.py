@@ -61,11 +61,11 @@ async def answer_queries(defaults: Query, options: Mapping[str, Any], source: in
     writer = LineWriter(file, interrupt.stop)
     engines = Engines(options["connect"], options["store"])
     write = _csv_writer(writer) if options["as_csv"] else lambda answer: writer.put(as_json(answer))
-    queue = WorkQueue(engines, write, options["workers"])
+    queue = queue_of(engines, write, options)
     lines = QueryLines(queue, engines, defaults, write, writer.room, finished(earlier))
     try:
         await engines.check()
-        async with progress_bar(queue):
+        async with queue.working(), progress_bar(queue):
             if not await interrupt.or_done(lines.answer_all(LineReader(source))):
                 queue.terminate()
                 await queue.idle()
@@ -78,6 +78,15 @@ async def answer_queries(defaults: Query, options: Mapping[str, Any], source: in
     if errors and options["resume"]:
         click.echo(f"{errors} of the answers are errors: see {options['resume']}", err=True)
     return interrupt.status or int(errors > 0)
+
+
+def queue_of(engines: Engines, answer: Callable[[Answer], None], options: Mapping[str, Any]) -> WorkQueue:
+    """The queue of turns: for daemons, or for a cluster."""
+    if options.get("fleet") is None:
+        return WorkQueue(engines, answer, options["workers"])
+    from plyd.clients.analyze.cluster import ClusterQueue
+
+    return ClusterQueue(engines, answer, options["fleet"])
 
 
 def _csv_writer(writer: LineWriter) -> Callable[[Answer], None]:
@@ -138,7 +147,7 @@ class QueryLines:
             case "clear":
                 self._queue.terminate(waiting=True)
             case _:
-                return {**action.echo, "version": version("plyd"), "daemons": await self._daemons()}
+                return {**action.echo, "version": version("plyd-client"), "daemons": await self._daemons()}
         return dict(action.echo)
 
     async def _daemons(self) -> list[Answer]:
@@ -168,10 +177,10 @@ async def review_files(files: Sequence[Path], defaults: Query, options: Mapping[
             interrupt.stop(1)  # the rest of a game with an illegal move would only repeat it
 
     engines = Engines(options["connect"], options["store"])
-    queue = WorkQueue(engines, keep, options["workers"])
+    queue = queue_of(engines, keep, options)
     try:
         await engines.check()
-        async with progress_bar(queue):
+        async with queue.working(), progress_bar(queue):
             for query in queries:
                 queue.add(query)
             if not await interrupt.or_done(queue.idle()):

@@ -6,16 +6,16 @@ import heapq
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Set
+from contextlib import aclosing, asynccontextmanager, contextmanager
 
 from plyd.clients.analyze.answer import Answer, error_answer, report_answer
 from plyd.clients.analyze.engines import Engines
 from plyd.clients.analyze.query import BadQuery, Query
 from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.errors import Cancelled, InvalidRequest, Overloaded, PlydError, Unavailable
-from plyd.clients.library.requests import Position, Report
-from plyd.v1 import search_pb2
+from plyd.clients.library.report import Report
+from plyd.v1 import position_pb2, search_pb2
 
 TRIES = 3  # of a turn whose daemon is lost during the search, or does not come back
 AHEAD = 2  # searches for each slot, where waiting for one costs no search time: the next is there when one ends
@@ -35,7 +35,7 @@ class Positions:
         self._starts = [query.start]  # as text, every so many moves
         self._walking = asyncio.Lock()
 
-    async def at(self, turn: int, client: AsyncEngineClient) -> tuple[Position, int]:
+    async def at(self, turn: int, client: AsyncEngineClient) -> tuple[position_pb2.Position, int]:
         """The position at a turn, and the turn at which its start is."""
         step = turn // self._step
         async with self._walking:
@@ -45,10 +45,10 @@ class Positions:
                 self._starts.append(state.text)
         return self._from(step, turn), step * self._step
 
-    def _from(self, step: int, turn: int) -> Position:
+    def _from(self, step: int, turn: int) -> position_pb2.Position:
         query = self._query
         moves = query.moves[step * self._step : turn]
-        return Position(game=query.game, variant=query.variant, start=self._starts[step], moves=moves)
+        return position_pb2.Position(game=query.game, variant=query.variant, start=self._starts[step], moves=moves)
 
 
 class Turn:
@@ -59,7 +59,7 @@ class Turn:
         self.turn = turn
         self.positions = positions
         self.is_over = False
-        self.task: asyncio.Task[Report] | None = None  # once it is being searched
+        self.task: asyncio.Task[Answer] | None = None  # once it is being searched
         self.is_ending = False  # its time is nearly over
         self.last: Report | None = None  # of the search so far
         self._next_report = 0.0
@@ -128,6 +128,11 @@ class WorkQueue:
             elif not waiting:
                 turn.task.cancel()  # its final answer comes when the task has ended
 
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """The block in which turns are searched."""
+        yield
+
     async def room(self) -> None:
         """Wait until few enough turns wait."""
         await self._until(lambda: self.total - self.done < MOST_WAITING)
@@ -183,7 +188,7 @@ class WorkQueue:
         self._ending += is_ending - turn.is_ending
         turn.is_ending = is_ending
 
-    def _searched(self, turn: Turn, task: "asyncio.Task[Report]") -> None:
+    def _searched(self, turn: Turn, task: "asyncio.Task[Answer]") -> None:
         self._running -= 1
         self._set_ending(turn, False)
         error = None if task.cancelled() else task.exception()
@@ -195,7 +200,7 @@ class WorkQueue:
             self._fault = error  # a mistake of ours
             self._changed.set()
         else:
-            self._end(turn, turn.answer(task.result(), final=True))
+            self._end(turn, task.result())
         self._dispatch()
 
     def _end(self, turn: Turn, answer: Answer) -> None:
@@ -210,14 +215,14 @@ class WorkQueue:
         self._answer(answer)
         self._changed.set()
 
-    async def _search(self, turn: Turn) -> Report:
-        """The final report of a turn. Waits for a slot, and for a daemon that is away, and tries again."""
+    async def _search(self, turn: Turn) -> Answer:
+        """The final answer to a turn. Waits for a slot, and for a daemon that is away, and tries again."""
         tries = 0
         while True:
             client = await self._engines.client(turn.query.game)
             self._dispatch()  # the slots are known now
             try:
-                return await self._attempt(turn, client)
+                return turn.answer(await self._attempt(turn, client), final=True)
             except Overloaded as busy:
                 await asyncio.sleep(min(MOST_PAUSE, max(LEAST_PAUSE, busy.retry_seconds)))
             except (Unavailable, Cancelled) as lost:  # cancelled: another turn has found a private daemon dead

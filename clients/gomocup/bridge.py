@@ -14,10 +14,10 @@ from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines, is_ea
 from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.line_bridge import one_line
-from plyd.clients.library.requests import Report
+from plyd.clients.library.report import Report
 from plyd.protocols.gomocup import CARO, OPPONENT, OWN, POINT, STONE, Point, read_point, variant_of
 
-ABOUT = f'name="plyd", version="{version("plyd")}", author="the plyd contributors", country="international"'
+ABOUT = f'name="plyd", version="{version("plyd-client")}", author="the plyd contributors", country="international"'
 WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 CLOCK_KEYS = {"timeout_turn", "timeout_match", "time_left"}
 LIMIT_KEYS = {

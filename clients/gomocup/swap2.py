@@ -8,7 +8,7 @@ from typing import NamedTuple
 from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.text import win_probability
 from plyd.clients.library.bridge_engine import EnginePosition
-from plyd.clients.library.requests import Report
+from plyd.clients.library.report import Report
 from plyd.protocols.gomocup import Point
 
 Ask = Callable[[EnginePosition, float], Awaitable[Report | None]]  # position, and deadline by the loop's clock

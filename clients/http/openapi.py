@@ -42,7 +42,7 @@ def document() -> dict[str, Any]:
             schemas[enum.name] = _enum(enum)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "plyd", "version": version("plyd"), "description": ABOUT},
+        "info": {"title": "plyd", "version": version("plyd-client"), "description": ABOUT},
         "security": [{}, {"token": []}],
         "paths": {method.path: _path(method) for method in METHODS},
         "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},

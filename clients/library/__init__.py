@@ -1,6 +1,8 @@
 """The client library, in the order in which a call passes through it:
 
 client, aio   EngineClient and AsyncEngineClient, with the same methods
+state, report what they return: positions, states, scores, lines and reports, as views of messages (view)
+board_svg     a board as a picture, by the game's card (cards)
 requests      builds requests, decides timeouts and retries; no I/O
 daemons       the daemons behind the address: connections, loads, names
 balance       which of several daemons a call goes to; no I/O

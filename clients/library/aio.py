@@ -12,23 +12,23 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from plyd.clients.library.balance import Lease
+from plyd.clients.library.cards import Cards
 from plyd.clients.library.channel import Credentials, channel_config
 from plyd.clients.library.daemons import AsyncDaemonSet
 from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
+from plyd.clients.library.report import Report
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
     RETRY_SECONDS,
+    AnyPosition,
     ClientSettings,
     LimitArgs,
     Options,
     OptionValue,
-    Position,
-    Report,
     Retry,
     RpcCall,
     SearchArgs,
-    State,
     check_not_superseded,
     check_reply,
     go_command,
@@ -37,6 +37,7 @@ from plyd.clients.library.requests import (
     option_texts,
 )
 from plyd.clients.library.resend import AsyncBatchSender
+from plyd.clients.library.state import State
 from plyd.v1 import engine_pb2
 
 
@@ -59,6 +60,7 @@ class AsyncEngineClient:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata, history)
         self._daemons = AsyncDaemonSet(config)
+        self._cards = Cards(config)
         self._private: EmbeddedDaemon | None = None
 
     @classmethod
@@ -68,11 +70,17 @@ class AsyncEngineClient:
         variant: str = "",
         timeout: float = ANSWER_SECONDS,  # noqa: ASYNC109
         retry_seconds: float = RETRY_SECONDS,
+        history: bool = True,
     ) -> Self:
         """A client of a private daemon for a game, which nobody else can reach and which stops with the client."""
         daemon = await asyncio.to_thread(EmbeddedDaemon(game).__enter__)
-        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials())
+        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials(), history)
         client._private = daemon
+        try:
+            await client.describe()  # so that boards can be drawn when the daemon is gone
+        except BaseException:
+            await client.close()
+            raise
         return client
 
     async def __aenter__(self) -> Self:
@@ -137,11 +145,12 @@ class AsyncEngineClient:
         """The daemon and its engines."""
         response: engine_pb2.DescribeResponse = await self._unary("engine", self.settings.describe(timeout))
         self._daemons.learn(response.daemon)
+        self._cards.learn(response)
         return response
 
     async def search(
         self,
-        position: str | Position = "",
+        position: AnyPosition = "",
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,  # noqa: ASYNC109
@@ -150,12 +159,11 @@ class AsyncEngineClient:
         """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
         root = self.settings.position(position, moves)
         response = await self._unary("engine", self.settings.search("Search", root, args, timeout))
-        report: Report = response.report
-        return report
+        return Report(response.report)
 
     async def analyze(
         self,
-        position: str | Position = "",
+        position: AnyPosition = "",
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,  # noqa: ASYNC109
@@ -171,7 +179,7 @@ class AsyncEngineClient:
                     with cancelled_call():
                         async for response in stream:
                             is_begun = True
-                            yield response.report
+                            yield Report(response.report)
                     return
                 except grpc.RpcError as error:
                     failure = self.settings.explain(error)
@@ -183,7 +191,7 @@ class AsyncEngineClient:
 
     async def play(
         self,
-        position: str | Position = "",
+        position: AnyPosition = "",
         moves: Sequence[str] = (),
         *,
         options: Options | None = None,
@@ -197,7 +205,7 @@ class AsyncEngineClient:
         start, retry = self.settings.position(position, moves), self.settings.retry()
         while True:
             lease = await self._daemons.game()
-            game = AsyncGame(lease, self.settings)
+            game = AsyncGame(lease, self.settings, self._cards)
             try:
                 await game._change(new_game=self.settings.new_game_command(start, texts))
                 return game
@@ -249,32 +257,31 @@ class AsyncEngineClient:
 
     async def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:  # noqa: ASYNC109
         """The start of a game, after the environment's opening moves."""
-        state: State = (await self._unary("rules", self.settings.new_game(start, seed, timeout))).state
-        return state
+        return await self._state(self.settings.new_game(start, seed, timeout))
 
     async def inspect(
         self,
-        position: str | Position = "",
+        position: AnyPosition = "",
         moves: Sequence[str] = (),
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> State:
         """Everything the rules say about a position."""
-        call = self.settings.inspect(self.settings.position(position, moves), timeout)
-        state: State = (await self._unary("rules", call)).state
-        return state
+        return await self._state(self.settings.inspect(self.settings.position(position, moves), timeout))
 
     async def apply(
         self,
-        position: str | Position,
+        position: AnyPosition,
         *moves: str,
         with_chance: bool = False,
         seed: int | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> State:
         """The state after moves and, with_chance, after the environment's reply."""
-        call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
-        state: State = (await self._unary("rules", call)).state
-        return state
+        root = self.settings.position(position, ())
+        return await self._state(self.settings.apply(root, moves, with_chance, seed, timeout))
+
+    async def _state(self, call: RpcCall) -> State:
+        return State((await self._unary("rules", call)).state, self._cards.card)
 
     async def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
@@ -300,9 +307,10 @@ class AsyncGame:
 
     state: State
 
-    def __init__(self, lease: Lease, settings: ClientSettings) -> None:
+    def __init__(self, lease: Lease, settings: ClientSettings, cards: Cards) -> None:
         self._lease = lease
         self._settings = settings
+        self._cards = cards
         self._stream = lease.stubs.engine.Play(metadata=settings.metadata)
         self._sending = asyncio.Lock()
         self._last_id = 0
@@ -315,6 +323,9 @@ class AsyncGame:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_svg_(self) -> str:
+        return self.state.svg()
 
     def close(self) -> None:
         """End the game; a running search is cancelled."""
@@ -342,7 +353,7 @@ class AsyncGame:
         while True:
             response = await self._reply(number)
             if response.HasField("report"):  # before the first one comes the state after the moves, if there are any
-                yield response.report
+                yield Report(response.report)
                 if response.report.final:
                     return
 
@@ -357,7 +368,7 @@ class AsyncGame:
         await self._send(stop=engine_pb2.StopCommand())
 
     async def _change(self, **command: Any) -> State:
-        return (await self._reply(await self._send(**command))).state
+        return State((await self._reply(await self._send(**command))).state, self._cards.card)
 
     async def _send(self, **command: Any) -> int:
         self._last_id += 1
@@ -375,7 +386,7 @@ class AsyncGame:
                 while (response := await self._stream.read()) is not grpc.aio.EOF:
                     self._last_read_id = response.id
                     if response.HasField("state"):
-                        self.state = response.state
+                        self.state = State(response.state, self._cards.card)
                     if response.id == number:
                         return check_reply(response, self._settings.target)
         except grpc.RpcError as error:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, cancelled_call
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, PlydError, TimedOut, Unavailable
 from plyd.clients.library.locate import LEAVE_SECONDS, DaemonSource
-from plyd.clients.library.requests import LimitArgs, Position, Report, Retry, State
-from plyd.v1 import engine_pb2
+from plyd.clients.library.report import Report
+from plyd.clients.library.requests import LimitArgs, Retry
+from plyd.clients.library.state import State
+from plyd.v1 import engine_pb2, position_pb2
 
 ANSWER_SECONDS = 5.0  # timeout of Describe
 CONNECT_SECONDS = 5.0  # retries of the first connection
@@ -170,7 +172,7 @@ class BridgeEngine:
         else:
             self._close_stream()
             start, moves = query.position
-            position = Position(game=self._name, variant=query.variant, start=start, moves=moves)
+            position = position_pb2.Position(game=self._name, variant=query.variant, start=start, moves=moves)
             self._game = game = await client.play(position, options=query.options)
         self._asked = query
         return game

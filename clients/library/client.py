@@ -11,23 +11,23 @@ import grpc
 from grpc_health.v1 import health_pb2
 
 from plyd.clients.library.balance import Lease
+from plyd.clients.library.cards import Cards
 from plyd.clients.library.channel import Credentials, channel_config
 from plyd.clients.library.daemons import DaemonSet
 from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
+from plyd.clients.library.report import Report
 from plyd.clients.library.requests import (
     ANSWER_SECONDS,
     RETRY_SECONDS,
+    AnyPosition,
     ClientSettings,
     LimitArgs,
     Options,
     OptionValue,
-    Position,
-    Report,
     Retry,
     RpcCall,
     SearchArgs,
-    State,
     check_not_superseded,
     check_reply,
     go_command,
@@ -36,7 +36,8 @@ from plyd.clients.library.requests import (
     option_texts,
 )
 from plyd.clients.library.resend import BatchSender
-from plyd.v1 import engine_pb2
+from plyd.clients.library.state import State
+from plyd.v1 import engine_pb2, position_pb2
 
 
 class EngineClient:
@@ -63,17 +64,28 @@ class EngineClient:
         config = channel_config(target, credentials)
         self.settings = ClientSettings(target, game, variant, timeout, retry_seconds, config.metadata, history)
         self._daemons = DaemonSet(config)
+        self._cards = Cards(config)
         self._private: EmbeddedDaemon | None = None
 
     @classmethod
     def start(
-        cls, game: str, variant: str = "", timeout: float = ANSWER_SECONDS, retry_seconds: float = RETRY_SECONDS
+        cls,
+        game: str,
+        variant: str = "",
+        timeout: float = ANSWER_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+        history: bool = True,
     ) -> Self:
         """A client of a private daemon for a game, which nobody else can reach and which stops with the client."""
         daemon = EmbeddedDaemon(game)
         daemon.__enter__()
-        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials())
+        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials(), history)
         client._private = daemon
+        try:
+            client.describe()  # so that boards can be drawn when the daemon is gone
+        except BaseException:
+            client.close()
+            raise
         return client
 
     def __enter__(self) -> Self:
@@ -133,11 +145,12 @@ class EngineClient:
         """The daemon and its engines."""
         response: engine_pb2.DescribeResponse = self._unary("engine", self.settings.describe(timeout))
         self._daemons.learn(response.daemon)
+        self._cards.learn(response)
         return response
 
     def search(
         self,
-        position: str | Position = "",
+        position: AnyPosition = "",
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,
@@ -146,12 +159,11 @@ class EngineClient:
         """The final report of a search. The keywords are those of SearchArgs: seconds, nodes, depth, lines, ..."""
         root = self.settings.position(position, moves)
         response = self._unary("engine", self.settings.search("Search", root, args, timeout))
-        report: Report = response.report
-        return report
+        return Report(response.report)
 
     def analyze(
         self,
-        position: str | Position = "",
+        position: AnyPosition = "",
         moves: Sequence[str] = (),
         *,
         timeout: float | None = None,
@@ -166,7 +178,7 @@ class EngineClient:
                 try:
                     for response in stream:
                         is_begun = True
-                        yield response.report
+                        yield Report(response.report)
                     return
                 except grpc.RpcError as error:
                     failure = self.settings.explain(error)
@@ -178,7 +190,7 @@ class EngineClient:
 
     def play(
         self,
-        position: str | Position = "",
+        position: AnyPosition = "",
         moves: Sequence[str] = (),
         *,
         options: Options | None = None,
@@ -193,7 +205,7 @@ class EngineClient:
         while True:
             lease = self._daemons.game()
             try:
-                return Game(lease, self.settings, start, texts)
+                return Game(lease, self.settings, self._cards, start, texts)
             except (Unavailable, Overloaded) as error:
                 self._pause(self._daemons.delay_after(error, lease.daemon, retry))
 
@@ -231,27 +243,26 @@ class EngineClient:
 
     def new_game(self, start: str = "", seed: int | None = None, timeout: float | None = None) -> State:
         """The start of a game, after the environment's opening moves."""
-        state: State = self._unary("rules", self.settings.new_game(start, seed, timeout)).state
-        return state
+        return self._state(self.settings.new_game(start, seed, timeout))
 
-    def inspect(self, position: str | Position = "", moves: Sequence[str] = (), timeout: float | None = None) -> State:
+    def inspect(self, position: AnyPosition = "", moves: Sequence[str] = (), timeout: float | None = None) -> State:
         """Everything the rules say about a position."""
-        call = self.settings.inspect(self.settings.position(position, moves), timeout)
-        state: State = self._unary("rules", call).state
-        return state
+        return self._state(self.settings.inspect(self.settings.position(position, moves), timeout))
 
     def apply(
         self,
-        position: str | Position,
+        position: AnyPosition,
         *moves: str,
         with_chance: bool = False,
         seed: int | None = None,
         timeout: float | None = None,
     ) -> State:
         """The state after moves and, with_chance, after the environment's reply."""
-        call = self.settings.apply(self.settings.position(position, ()), moves, with_chance, seed, timeout)
-        state: State = self._unary("rules", call).state
-        return state
+        root = self.settings.position(position, ())
+        return self._state(self.settings.apply(root, moves, with_chance, seed, timeout))
+
+    def _state(self, call: RpcCall) -> State:
+        return State(self._unary("rules", call).state, self._cards.card)
 
     def _unary(self, service: str, call: RpcCall) -> Any:
         retry: Retry = self.settings.retry()
@@ -278,11 +289,13 @@ class Game:
         self,
         lease: Lease,
         settings: ClientSettings,
-        position: Position,
+        cards: Cards,
+        position: position_pb2.Position,
         options: dict[str, str],
     ) -> None:
         self._lease = lease
         self._settings = settings
+        self._cards = cards
         self._commands: queue.SimpleQueue[engine_pb2.PlayRequest | None] = queue.SimpleQueue()
         self._replies = lease.stubs.engine.Play(iter(self._commands.get, None), metadata=settings.metadata)
         self._last_id = 0
@@ -301,6 +314,9 @@ class Game:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_svg_(self) -> str:
+        return self.state.svg()
 
     def close(self) -> None:
         """End the game; a running search is cancelled."""
@@ -340,7 +356,7 @@ class Game:
         self._send(stop=engine_pb2.StopCommand())
 
     def _change(self, **command: Any) -> State:
-        return self._reply(self._send(**command)).state
+        return State(self._reply(self._send(**command)).state, self._cards.card)
 
     def _send(self, **command: Any) -> int:
         with self._sending:
@@ -352,7 +368,7 @@ class Game:
         while True:
             response = self._reply(number)
             if response.HasField("report"):  # before the first one comes the state after the moves, if there are any
-                yield response.report
+                yield Report(response.report)
                 if response.report.final:
                     return
 
@@ -363,7 +379,7 @@ class Game:
             for response in self._replies:
                 self._last_read_id = response.id
                 if response.HasField("state"):
-                    self.state = response.state
+                    self.state = State(response.state, self._cards.card)
                 if response.id == number:
                     return check_reply(response, self._settings.target)
         except grpc.RpcError as error:

@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -28,14 +29,24 @@ def announce_start(game: str) -> None:
         print(f"starting a private {game} engine ({LARGE[game]}){hint}", file=sys.stderr, flush=True)
 
 
+def environment(*, is_other: bool) -> dict[str, str]:
+    """Variables for a private daemon: default settings; another installation is not told where to import from."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PLYD_") and not (is_other and name == "PYTHONPATH")
+    }
+
+
 class EmbeddedDaemon:
     """A daemon for this process only; in a `with`, `target` is its address. Arguments are those of `plyd serve`.
 
     It ends when its stdin is closed. That is a pipe from this process, so it ends with us, even if we are killed.
     """
 
-    def __init__(self, *games: str, store: str | None = None) -> None:
+    def __init__(self, *games: str, store: str | None = None, program: Sequence[str] = PROGRAM) -> None:
         self._games = games
+        self._program = program
         self._settings = ["--store", store] if store else []
 
     def __enter__(self) -> Self:
@@ -44,14 +55,14 @@ class EmbeddedDaemon:
             folder = "/tmp"  # noqa: S108
         self.target = f"unix:{folder}/plyd-{secrets.token_hex(8)}"  # the daemon removes the socket
         self._errors = tempfile.TemporaryFile()
-        command = [*PROGRAM, "serve", *self._games, "--listen", self.target]
+        command = [*self._program, "serve", *self._games, "--listen", self.target]
         command += ["--with-stdin", "--log-level", "warning", "--log-format", "human", *self._settings]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={name: value for name, value in os.environ.items() if not name.startswith("PLYD_")},  # default settings
+            env=environment(is_other=self._program is not PROGRAM),
             start_new_session=True,  # Ctrl-C in the terminal reaches the client only, which then ends the daemon
         )
         for game in self._games:

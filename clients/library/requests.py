@@ -9,11 +9,10 @@ from typing import Any, TypedDict
 import grpc
 
 from plyd.clients.library.errors import InvalidRequest, PlydError, Unavailable, from_command, from_rpc_error
+from plyd.clients.library.state import Position
 from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
 
-Report = search_pb2.Report
-State = position_pb2.State
-Position = position_pb2.Position
+AnyPosition = str | Position | position_pb2.Position  # a start in the game's notation, or what a state has
 OptionValue = str | int | float | bool
 Options = Mapping[str, OptionValue]  # of an engine, by name
 
@@ -48,15 +47,15 @@ class ClientSettings:
     metadata: tuple[tuple[str, str], ...] = ()  # sent with every call
     history: bool = True  # False: states start from the board as it is now
 
-    def position(self, position: str | Position, moves: Sequence[str]) -> Position:
-        """A position message, from text or from a message and further moves."""
+    def position(self, position: AnyPosition, moves: Sequence[str]) -> position_pb2.Position:
+        """A position message, from text or from a position and further moves."""
         if isinstance(moves, str):
             raise TypeError(f"moves is the text {moves!r}; give a list of moves")
         check_moves(moves)
         if isinstance(position, str):
-            return Position(game=self.game, variant=self.variant, start=position, moves=moves)
-        whole = Position()
-        whole.CopyFrom(position)
+            return position_pb2.Position(game=self.game, variant=self.variant, start=position, moves=moves)
+        whole = position_pb2.Position()
+        whole.CopyFrom(position.message if isinstance(position, Position) else position)
         whole.moves.extend(moves)
         return whole
 
@@ -64,7 +63,9 @@ class ClientSettings:
         """The given timeout, or the client's default."""
         return self.timeout if timeout is None else timeout
 
-    def search(self, method: str, position: Position, args: "SearchArgs", timeout: float | None) -> RpcCall:
+    def search(
+        self, method: str, position: position_pb2.Position, args: "SearchArgs", timeout: float | None
+    ) -> RpcCall:
         """A Search or Analyze call."""
         request: Any = engine_pb2.SearchRequest if method == "Search" else engine_pb2.AnalyzeRequest
         limits, lines, seconds = limits_of(args, SearchArgs.__optional_keys__), args.get("lines"), args.get("seconds")
@@ -85,13 +86,18 @@ class ClientSettings:
         )
         return RpcCall("NewGame", request, self.seconds(timeout))
 
-    def inspect(self, position: Position, timeout: float | None) -> RpcCall:
+    def inspect(self, position: position_pb2.Position, timeout: float | None) -> RpcCall:
         """An Inspect call."""
         request = rules_pb2.InspectRequest(position=position, without_history=not self.history)
         return RpcCall("Inspect", request, self.seconds(timeout))
 
     def apply(
-        self, position: Position, moves: Sequence[str], with_chance: bool, seed: int | None, timeout: float | None
+        self,
+        position: position_pb2.Position,
+        moves: Sequence[str],
+        with_chance: bool,
+        seed: int | None,
+        timeout: float | None,
     ) -> RpcCall:
         """An Apply call."""
         check_moves(moves)
@@ -100,7 +106,9 @@ class ClientSettings:
         )
         return RpcCall("Apply", request, self.seconds(timeout))
 
-    def new_game_command(self, position: Position, options: Mapping[str, str]) -> engine_pb2.NewGameCommand:
+    def new_game_command(
+        self, position: position_pb2.Position, options: Mapping[str, str]
+    ) -> engine_pb2.NewGameCommand:
         """The first command of a game."""
         return engine_pb2.NewGameCommand(position=position, options=options, without_history=not self.history)
 

@@ -4,19 +4,21 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plyd.clients.match.side import BadMatch, MatchSide, SideLimits, parse_clock, parse_side
+from plyd.cluster.options import ClusterSettings, cluster_options, cluster_settings
 
 if TYPE_CHECKING:
     from plyd.clients.match.connect import ConnectedSides
     from plyd.clients.match.openings import Opening
     from plyd.clients.match.report import MatchReport
     from plyd.clients.match.results import GameFile, PlayedGame
+    from plyd.clients.match.runner import MakeRunner
 
 DEFAULT_MS = 100
 DEFAULT_PLIES = 4
@@ -47,7 +49,7 @@ DEFAULT_PLIES = 4
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 256),
-    help="Concurrent games.  [default: number of cores, at most the daemon's slots]",
+    help="Concurrent games; with --cluster, of each worker.  [default: number of cores, at most the daemon's slots]",
 )
 @click.option("--sprt", type=(float, float), metavar="ELO0 ELO1", help="Stop when one hypothesis is accepted.")
 @click.option(
@@ -55,6 +57,7 @@ DEFAULT_PLIES = 4
 )
 @click.option("--resume", is_flag=True, help="Continue the match in the FILE of --save.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@cluster_options("node")
 def match(game: str, as_json: bool, **options: Any) -> None:
     """Play many games of GAME between two engines, and report which is stronger, by how much and with what confidence.
 
@@ -67,10 +70,12 @@ def match(game: str, as_json: bool, **options: Any) -> None:
     clock=S+S            seconds per game and increment per move
     at=HOST:PORT         the daemon to use (also at=unix:PATH)
     serve="--model F"    a private daemon of its own, and arguments of `plyd serve` for it
+    env=FOLDER           a private daemon of its own, run by the plyd of this virtual environment: another version
     name=NAME            the name in the report
 
     A side that sets a limit uses only its own limits. Otherwise it uses --move-time, --nodes, --depth and --clock. A
-    side without at= and serve= uses a private daemon that is started for the match; both share it if neither has one.
+    side without at=, serve= and env= uses a private daemon that is started for the match; both share it if neither
+    has one.
 
     Each opening is played twice, so that each side moves first once. A side loses a game by an illegal move, by
     returning no move, or by failing; the report counts these forfeits. The match waits for a daemon that restarts.
@@ -80,19 +85,23 @@ def match(game: str, as_json: bool, **options: Any) -> None:
 
     Ctrl-C stops the match and prints the result so far. Run the same command with --resume to continue.
 
+    With --cluster, every node plays with private daemons of its own; docs/cluster.md explains it.
+
     \b
     plyd match connect4 --first "time=0.2" --second "time=0.1"
     plyd match connect4 --nodes 1000 --first "seed=1" --second "seed=2" --games 400
     plyd match connect4 --second "at=127.0.0.1:25843 name=old" --sprt 0 20 --games 10000
     plyd match gomoku --first "method=mcts" --second "method=negascout at=127.0.0.1:25844" --move-time 500
     plyd match connect4 --start 7x6 --start "9x9 #5,5" --opening-plies 6 --save games.jsonl
+    plyd match gomoku --first env=/opt/plyd-new --second env=/opt/plyd-old --sprt 0 10 --cluster head:6379
     """
     from plyd.clients.library.errors import PlydError
 
     check_usage(options)
+    cluster = cluster_settings(options)
     sides = sides_of(options)
     try:
-        status = run(game, sides, as_json, options)
+        status = run(game, sides, as_json, options, cluster)
     except (PlydError, BadMatch) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
@@ -138,9 +147,14 @@ def check_usage(options: dict[str, Any]) -> None:
             raise click.UsageError(message)
 
 
-def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: dict[str, Any]) -> int:
+def run(
+    game: str,
+    sides: tuple[MatchSide, MatchSide],
+    as_json: bool,
+    options: dict[str, Any],
+    cluster: ClusterSettings | None,
+) -> int:
     """Play the match and print its result; the exit status."""
-    from plyd.clients.match.connect import connect_sides
     from plyd.clients.match.elo import SequentialTest
     from plyd.clients.match.report import MatchReport
     from plyd.clients.match.results import GameFile, MatchTally, parse_game
@@ -150,27 +164,56 @@ def run(game: str, sides: tuple[MatchSide, MatchSide], as_json: bool, options: d
     starts = options["start"] or [""]
     status = 0
     with contextlib.ExitStack() as stack:
-        connected = stack.enter_context(connect_sides(game, options["variant"], sides, starts))
+        connected, runner = connect(stack, game, sides, starts, options, cluster)
         openings, settings = openings_for(connected, options)
         settings = {"game": game, "variant": options["variant"], **settings}
         settings |= {"first": sides[0].as_json(), "second": sides[1].as_json()}
         save = GameFile(options["save"], settings, parse_game, resume=options["resume"]) if options["save"] else None
         done = stack.enter_context(save).begin() if save else []
-        concurrency = options["concurrency"] or min(os.cpu_count() or 1, connected.slots)
-        if concurrency > connected.slots:
-            click.echo(
-                f"{concurrency} concurrent games, but a daemon runs only {connected.slots} concurrent searches; "
-                "moves will wait in its queue",
-                err=True,
-            )
         try:
-            play(connected, openings, done, concurrency, report, save)
+            play(connected, openings, done, runner, report, save)
         except KeyboardInterrupt:
             status = 130
         finally:
             if report.tally.games() or status:
                 click.echo(json.dumps(report.summary()) if as_json else report.text())
     return status
+
+
+def connect(
+    stack: contextlib.ExitStack,
+    game: str,
+    sides: tuple[MatchSide, MatchSide],
+    starts: Sequence[str],
+    options: dict[str, Any],
+    cluster: ClusterSettings | None,
+) -> "tuple[ConnectedSides, MakeRunner]":
+    """The connected sides, and what makes the runner of a schedule: on this machine, or on a cluster."""
+    if cluster:
+        from plyd.clients.match.cluster import ClusterRunner, connect_cluster
+
+        connected, fleet = stack.enter_context(
+            connect_cluster(game, options["variant"], sides, starts, cluster, options["concurrency"])
+        )
+        return connected, lambda schedule: ClusterRunner(fleet, connected.sides, schedule)
+    from plyd.clients.match.connect import connect_sides
+    from plyd.clients.match.runner import MatchRunner
+
+    connected = stack.enter_context(connect_sides(game, options["variant"], sides, starts))
+    concurrency = concurrency_of(options["concurrency"], connected)
+    return connected, lambda schedule: MatchRunner(connected, schedule, concurrency)
+
+
+def concurrency_of(asked: int | None, connected: "ConnectedSides") -> int:
+    """Concurrent games on this machine; warns if the daemons cannot search for so many."""
+    concurrency = asked or min(os.cpu_count() or 1, connected.slots)
+    if concurrency > connected.slots:
+        click.echo(
+            f"{concurrency} concurrent games, but a daemon runs only {connected.slots} concurrent searches; "
+            "moves will wait in its queue",
+            err=True,
+        )
+    return concurrency
 
 
 def openings_for(connected: "ConnectedSides", options: dict[str, Any]) -> "tuple[Iterable[Opening], dict[str, Any]]":
@@ -190,14 +233,13 @@ def play(
     connected: "ConnectedSides",
     openings: "Iterable[Opening]",
     done: "Iterable[PlayedGame]",
-    concurrency: int,
+    make_runner: "MakeRunner",
     report: "MatchReport",
     save: "GameFile[PlayedGame] | None",
 ) -> None:
     """Play the remaining games, until all are played or the sequential test accepts a hypothesis."""
     from plyd.clients.match.openings import schedule
     from plyd.clients.match.results import BY_RULES
-    from plyd.clients.match.runner import MatchRunner
 
     tally = report.tally
     finished = {played.game: played for played in done if played.game < report.games}
@@ -206,7 +248,7 @@ def play(
     if tally.is_decided():
         return
     remaining = schedule(openings, report.games, finished, connected.sides)
-    with MatchRunner(connected, remaining, concurrency) as runner, report.live() as update:
+    with make_runner(remaining) as runner, report.live() as update:
         for played in runner.results():
             if save:
                 save.add(played)

@@ -3,7 +3,9 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from plyd.clients.cli import PROGRAM
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
@@ -35,25 +37,34 @@ class ConnectedSides:
 
 @contextlib.contextmanager
 def connect_sides(
-    game: str, variant: str, sides: Sequence[MatchSide], starts: Sequence[str], *, gone_forfeits: bool = False
+    game: str,
+    variant: str,
+    sides: Sequence[MatchSide],
+    starts: Sequence[str],
+    *,
+    gone_forfeits: bool = False,
+    serve: Sequence[str] = (),
 ) -> Iterator[ConnectedSides]:
-    """The sides, after a check that each can play. Sides without an address or `serve` share a private daemon.
+    """The sides, after a check that each can play. Sides without an address, `serve` or `env` share a private daemon.
 
     The referee is the shared private daemon, or else the last side's: usually the first side is the one being tested.
-    With `gone_forfeits`, a side whose daemon is gone forfeits its games, unless others need that daemon too.
+    Private daemons also get the arguments `serve`. With `gone_forfeits`, a side whose daemon is gone forfeits its
+    games, unless others need that daemon too.
     """
     with contextlib.ExitStack() as stack:
 
-        def start_daemon(arguments: str = "") -> str:
-            return stack.enter_context(EmbeddedDaemon(game, *split_words(arguments))).target
+        def start_daemon(side: MatchSide | None = None) -> str:
+            arguments = split_words(side.serve) if side else []
+            program = program_of(side.env) if side and side.env else PROGRAM
+            return stack.enter_context(EmbeddedDaemon(game, *serve, *arguments, program=program)).target
 
         def client(target: str, retry_seconds: float, *, history: bool = True) -> EngineClient:
             return stack.enter_context(
                 EngineClient(target, game, variant, retry_seconds=retry_seconds, history=history)
             )
 
-        shared = start_daemon() if any(not (side.at or side.serve) for side in sides) else ""
-        targets = [side.at or (start_daemon(side.serve) if side.serve else shared) for side in sides]
+        shared = start_daemon() if any(not (side.at or side.has_own_daemon) for side in sides) else ""
+        targets = [side.at or (start_daemon(side) if side.has_own_daemon else shared) for side in sides]
         rules = shared or targets[-1]
         for start in starts:
             check_two_players(client(rules, FIRST_SECONDS), start)
@@ -67,6 +78,14 @@ def connect_sides(
             for at, side in zip(targets, sides, strict=True)
         )
         yield ConnectedSides(connected, client(rules, AGAIN_SECONDS), min(slots))
+
+
+def program_of(env: str) -> list[str]:
+    """The command of the plyd that is installed in a virtual environment."""
+    program = Path(env) / "bin" / "plyd"
+    if not program.is_file():
+        raise BadMatch(f"env={env}: {program} does not exist; allowed is the folder of a virtual environment with plyd")
+    return [str(program)]
 
 
 def check_side(client: EngineClient, side: MatchSide) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.requests import State
+from plyd.clients.library.state import State
 from plyd.clients.match.results import PlayedGame
 from plyd.clients.match.side import BadMatch
 from plyd.v1 import position_pb2

@@ -4,11 +4,13 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Self
+from contextlib import AbstractContextManager
+from typing import Protocol, Self
 
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.requests import ANSWER_SECONDS, WINNERS, State
+from plyd.clients.library.requests import ANSWER_SECONDS, WINNERS
+from plyd.clients.library.state import State
 from plyd.clients.match.adjudication import Adjudication
 from plyd.clients.match.connect import ConnectedSides
 from plyd.clients.match.openings import ONGOING, PLAYERS, ScheduledGame
@@ -18,6 +20,16 @@ from plyd.clients.match.seat import EngineSeat, Forfeit
 WATCH_SECONDS = 0.2  # between two checks for overdue searches
 Watcher = Callable[[ScheduledGame, Sequence[str], State | None], None]
 """Told of each move: the game, its moves, and the state after them; None when the game has ended."""
+
+
+class Runner(Protocol):
+    """Plays scheduled games."""
+
+    def results(self) -> Iterator[PlayedGame]:
+        """Games as they end."""
+
+
+MakeRunner = Callable[[Iterable[ScheduledGame]], AbstractContextManager[Runner]]
 
 
 def watch_nothing(scheduled: ScheduledGame, moves: Sequence[str], state: State | None) -> None:
@@ -36,14 +48,10 @@ class MatchRunner:
         watcher: Watcher = watch_nothing,
     ) -> None:
         self._clients = [connected.referee, *(side.client for side in connected.sides)]
-        self._referee: EngineClient = connected.referee
-        self._adjudication = adjudication or Adjudication()
-        self._watcher = watcher
+        self._player = GamePlayer(connected.referee, adjudication, watcher)
         self._schedule = iter(schedule)
         self._schedule_lock = threading.Lock()
         self._done: queue.SimpleQueue[PlayedGame | BaseException | None] = queue.SimpleQueue()
-        self._seats: set[EngineSeat] = set()
-        self._is_over = False
         self._working = concurrency  # threads that are not done
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)]
 
@@ -53,7 +61,7 @@ class MatchRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._is_over = True
+        self._player.is_over = True
         if self._working:  # aborts the games in progress
             for client in self._clients:
                 client.close()
@@ -66,8 +74,7 @@ class MatchRunner:
         while self._working:
             if (now := time.monotonic()) >= look:
                 look = now + WATCH_SECONDS
-                for seat in self._seats.copy():
-                    seat.give_up_if_overdue()
+                self._player.give_up_overdue()
             try:
                 done = self._done.get(timeout=look - now)
             except queue.Empty:
@@ -81,18 +88,36 @@ class MatchRunner:
 
     def _work(self) -> None:
         try:
-            while not self._is_over:
+            while not self._player.is_over:
                 with self._schedule_lock:
                     scheduled = next(self._schedule, None)
                 if scheduled is None:
                     break
-                self._done.put(self._play(scheduled))
+                self._done.put(self._player.play(scheduled))
             self._done.put(None)
         except BaseException as error:  # results() raises it
-            if not self._is_over:
+            if not self._player.is_over:
                 self._done.put(error)
 
-    def _play(self, scheduled: ScheduledGame) -> PlayedGame:
+
+class GamePlayer:
+    """Plays games, each in the thread that asks for it, until it is stopped."""
+
+    def __init__(
+        self, referee: EngineClient, adjudication: Adjudication | None = None, watcher: Watcher = watch_nothing
+    ) -> None:
+        self._referee = referee
+        self._adjudication = adjudication or Adjudication()
+        self._watcher = watcher
+        self._seats: set[EngineSeat] = set()
+        self.is_over = False
+
+    def give_up_overdue(self) -> None:
+        """Ends searches that are overdue; to be called now and then by another thread."""
+        for seat in self._seats.copy():
+            seat.give_up_if_overdue()
+
+    def play(self, scheduled: ScheduledGame) -> PlayedGame:
         """Play one game from its opening to its end."""
         opening = scheduled.opening
         seats = [EngineSeat(connected, opening) for connected in scheduled.sides]
@@ -120,7 +145,7 @@ class MatchRunner:
                 move = seats[turn].move(moves)
                 state = self._judge(text, move)
             except Forfeit as forfeit:
-                if self._is_over:
+                if self.is_over:
                     raise
                 return SIDES[1 - turn], f"{SIDES[turn]} {forfeit}"
             moves.append(move)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from plyd.clients.library.client import Game
 from plyd.clients.library.errors import Cancelled, Overloaded, PlydError, Unavailable
-from plyd.clients.library.requests import ANSWER_SECONDS, Report
+from plyd.clients.library.report import Report
+from plyd.clients.library.requests import ANSWER_SECONDS
 from plyd.clients.match.connect import ConnectedSide, search_limits
 from plyd.clients.match.openings import Opening
 from plyd.clients.match.results import SearchStats

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 LIMITS = ("time", "nodes", "depth", "clock")  # keys that limit a search
-OWN_KEYS = (*LIMITS, "at", "serve", "name")  # every other key is an option of the engine
+DAEMON = ("at", "serve", "env")  # keys that say which daemon
+OWN_KEYS = (*LIMITS, *DAEMON, "name")  # every other key is an option of the engine
 
 
 class BadMatch(ValueError):
@@ -40,17 +41,24 @@ class MatchSide:
     options: Mapping[str, str] = field(default_factory=dict)
     at: str = ""  # address of the daemon; empty for a private daemon
     serve: str = ""  # arguments of `plyd serve` for a private daemon that no other side uses
+    env: str = ""  # virtual environment whose plyd runs such a daemon; empty for this one
+
+    @property
+    def has_own_daemon(self) -> bool:
+        """Whether a private daemon is started that no other side uses."""
+        return bool(self.serve or self.env)
 
     def __str__(self) -> str:
         """Limits, options and address for the report: "100 ms a move, seed=3"."""
         parts = [str(self.limits), *(f"{key}={value}" for key, value in self.options.items())]
         parts += [f"serve {self.serve}"] if self.serve else []
+        parts += [f"env {self.env}"] if self.env else []
         return ", ".join(parts) + (f", at {self.at}" if self.at else "")
 
     def as_json(self) -> dict[str, Any]:
         """All settings, without those that are not set."""
         limits = {key: value for key, value in asdict(self.limits).items() if value is not None}
-        daemon = {key: value for key, value in (("at", self.at), ("serve", self.serve)) if value}
+        daemon = {key: value for key, value in (("at", self.at), ("serve", self.serve), ("env", self.env)) if value}
         return {"name": self.name, **daemon, **limits, "options": dict(self.options)}
 
 
@@ -64,11 +72,12 @@ def parse_side(text: str, name: str, common: SideLimits) -> MatchSide:
 def make_side(pairs: Mapping[str, str], options: Mapping[str, str], name: str, common: SideLimits) -> MatchSide:
     """The side with these values of OWN_KEYS and these engine options."""
     own = {key: pairs[key] for key in LIMITS if key in pairs}
-    at, serve = pairs.get("at", ""), pairs.get("serve", "")
-    if at and serve:
-        raise BadMatch(f"at={at} and serve={serve!r} exclude each other: serve= starts a private daemon")
+    at, serve, env = pairs.get("at", ""), pairs.get("serve", ""), pairs.get("env", "")
+    for key, value in (("serve", serve), ("env", env)):
+        if at and value:
+            raise BadMatch(f"at={at} and {key}={value!r} exclude each other: {key}= starts a private daemon")
     split_words(serve)
-    return MatchSide(pairs.get("name", name), parse_limits(own) if own else common, options, at, serve)
+    return MatchSide(pairs.get("name", name), parse_limits(own) if own else common, options, at, serve, env)
 
 
 def parse_pairs(text: str) -> dict[str, str]:

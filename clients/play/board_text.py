@@ -1,21 +1,15 @@
-"""Boards, scores and reports of two-player games as text. Independent of the game: its card says how it looks."""
+"""Boards and reports of two-player games as text. Independent of the game: its card says how it looks."""
 
 from collections.abc import Mapping
 
 import click
 
-from plyd.clients.library.requests import Report, State
-from plyd.v1 import engine_pb2, position_pb2, search_pb2
+from plyd.clients.library.report import PLAYERS, Report, line_text, score_text
+from plyd.clients.library.state import State
+from plyd.v1 import engine_pb2
 
-PLAYERS: tuple[int, ...] = (position_pb2.SIDE_PLAYER_ONE, position_pb2.SIDE_PLAYER_TWO)
 COLOURS = dict(zip(PLAYERS, ("red", "yellow"), strict=True))  # those of the card may be black on black
 UNNAMED = dict(zip(PLAYERS, ("x", "o"), strict=True))  # stones, if the card does not name them
-MAX_PV_MOVES = 12
-
-
-def other(side: int) -> int:
-    """The opponent."""
-    return next(each for each in PLAYERS if each != side)
 
 
 class Look:
@@ -70,27 +64,11 @@ def _cell(label: str, width: int, colours: Mapping[str, str], *, is_last: bool) 
     return f"({text})" if is_last else f" {text} "
 
 
-def score_text(score: search_pb2.Score, stones: Mapping[int, str]) -> str:
-    """A score as text: "61.5% for x", "o wins in 7 plies", "a draw"."""
-    value = score.WhichOneof("value")
-    if value == "proven":
-        result, side = score.proven.result, score.point_of_view
-        count = score.proven.plies
-        plies = f" in {count} {'ply' if count == 1 else 'plies'}" if score.proven.HasField("plies") else ""
-        if result == search_pb2.RESULT_DRAW:
-            return f"a draw{plies}"
-        return f"{stones[side if result == search_pb2.RESULT_WIN else other(side)]} wins{plies}"
-    if value == "win_probability":
-        return f"{score.win_probability:.1%} for {stones[score.point_of_view]}"
-    return f"{score.expected_points:,.1f} points" if value == "expected_points" else "no score"
-
-
 def report_text(report: Report, stones: Mapping[int, str]) -> str:
     """Score, nodes, nodes per second and principal variation of a report."""
     words = [score_text(report.score, stones), f"{report.nodes:,} nodes"]
     if report.elapsed_us:
         words.append(f"{report.nodes * 1_000_000 // report.elapsed_us:,}/s")
     if report.lines:
-        moves = report.lines[0].moves
-        words.append(f"line {' '.join(moves[:MAX_PV_MOVES])}{' ...' if len(moves) > MAX_PV_MOVES else ''}")
+        words.append(f"line {line_text(report.lines[0].moves)}")
     return ", ".join(words)

@@ -14,8 +14,9 @@ from plyd.clients.cli import parse_options
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
+from plyd.clients.library.report import PLAYERS
 from plyd.clients.library.requests import LimitArgs
-from plyd.clients.play.board_text import PLAYERS, Look
+from plyd.clients.play.board_text import Look
 from plyd.clients.play.terminal_game import TerminalGame, TerminalSettings
 from plyd.v1.engine_pb2 import EngineInfo, StartForm
 

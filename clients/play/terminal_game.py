@@ -11,8 +11,9 @@ import click
 
 from plyd.clients.library.client import EngineClient, Game
 from plyd.clients.library.errors import InvalidRequest, Unavailable
-from plyd.clients.library.requests import WINNERS, LimitArgs, Report
-from plyd.clients.play.board_text import Look, draw, other, report_text
+from plyd.clients.library.report import Report, other
+from plyd.clients.library.requests import WINNERS, LimitArgs
+from plyd.clients.play.board_text import Look, draw, report_text
 from plyd.v1 import position_pb2
 
 MAX_LISTED_MOVES = 20  # by the command help

@@ -15,6 +15,7 @@ from plyd.clients.formats.rec2584_judge import Judge
 from plyd.clients.formats.tile_replay import FACES, FinishedGame
 from plyd.clients.play.statistics import Blocks
 from plyd.clients.play.tile_games import TileSettings, in_bulk, over_wire
+from plyd.cluster.options import cluster_options, cluster_settings
 
 RECORDED = "2584"  # the game of record files
 
@@ -57,6 +58,13 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
                 type=click.IntRange(1),
                 help="Games per block of statistics.",
             ),
+            click.option(
+                "--resume",
+                type=click.Path(path_type=Path, dir_okay=False),
+                metavar="FILE",
+                help="With --cluster: append results to FILE, and go on after those that it has. Needs --seed.",
+            ),
+            cluster_options("node"),
         ]
     ):
         command = option(command)
@@ -76,6 +84,7 @@ def play_2048(**options: Any) -> None:
 
     \b
     plyd play 2048 --games 1000
+    plyd play 2048 --games 100000 --seed 1 --resume games.jsonl --cluster head:6379
     plyd play 2048 --depth 2 --until 2048
     plyd play 2048 --evil --move-time 10 --connect 127.0.0.1:25842 --games 5
     """
@@ -122,14 +131,21 @@ def play_2584(files: tuple[Path, ...], read: bool, save: Path | None, **options:
 def run(game: str, options: dict[str, Any], save: Path | None = None) -> NoReturn:
     """Play the games, print their statistics, and exit."""
     from plyd.clients.library.errors import PlydError
+    from plyd.clients.match.side import BadMatch
 
     check_usage(game, options)
-    block, connect = options.pop("block"), options.pop("connect")
+    block, connect, resume = options.pop("block"), options.pop("connect"), options.pop("resume")
+    cluster = cluster_settings(options)
     settings = settings_of(game, options)
     try:
-        results = over_wire(connect, settings) if connect else in_bulk(settings, with_actions=save is not None)
+        if cluster:
+            from plyd.clients.play.cluster import on_cluster
+
+            results = on_cluster(cluster, settings, resume, with_actions=save is not None)
+        else:
+            results = over_wire(connect, settings) if connect else in_bulk(settings, with_actions=save is not None)
         status = print_results(results, Blocks(game, block), settings.games, save)
-    except PlydError as error:
+    except (PlydError, BadMatch) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         status = 130
@@ -148,6 +164,12 @@ def check_usage(game: str, options: Mapping[str, Any]) -> None:
             f"--until {options['until']}: {game} has no such tile": options["until"]
             and options["until"] not in FACES[game],
             "--until and --connect exclude each other": connect is not None and options["until"],
+            "--cluster and --connect exclude each other": connect is not None and options["cluster"] is not None,
+            "--cluster and --threads exclude each other; a worker has as many as it has cores": options["cluster"]
+            is not None
+            and options["threads"],
+            "--resume needs --cluster and --seed": options["resume"]
+            and (options["cluster"] is None or options["seed"] is None),
             "--connect: an address is HOST:PORT or unix:PATH": connect == "",
         }
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.requests import State
+from plyd.clients.library.state import State
 
 GAME = "2584-2x3"
 FIRST = ("b 2 2 0 0 0 0", 1422.339260970406)  # from docs/protocol.md

@@ -2,18 +2,21 @@
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from plyd.clients.match.cli import concurrency_of
 from plyd.clients.match.side import BadMatch
+from plyd.cluster.options import ClusterSettings, cluster_options, cluster_settings
 
 if TYPE_CHECKING:
+    from plyd.clients.match.connect import ConnectedSides
     from plyd.clients.match.results import PlayedGame
+    from plyd.clients.match.runner import MakeRunner
     from plyd.clients.tournament.play import Tournament
 
 PROGRESS_LINES = 20  # per tournament, if stderr is not a terminal
@@ -28,14 +31,25 @@ MAX_GAMES_PER_LINE = 100
     metavar="FOLDER",
     help="Folder of the games and the standings.  [default: FILE without its ending]",
 )
-@click.option("--concurrency", type=click.IntRange(1, 256), help="Concurrent games, instead of the file's.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 256),
+    help="Concurrent games (of a worker), instead of the file's.",
+)
 @click.option(
     "--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT", help="Where the page is served."
 )
 @click.option("--no-page", is_flag=True, help="Serve no page.")
 @click.option("--json", "as_json", is_flag=True, help="Print the standings as one JSON object.")
+@cluster_options("node")
 def tournament(
-    file: Path, out: Path | None, concurrency: int | None, listen: str, no_page: bool, as_json: bool
+    file: Path,
+    out: Path | None,
+    concurrency: int | None,
+    listen: str,
+    no_page: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Play the tournament that FILE describes, and report ratings with error bars and a cross table.
 
@@ -68,17 +82,19 @@ def tournament(
     \b
     plyd tournament cup.toml
     plyd tournament cup.toml --out /tmp/cup --concurrency 4 --listen 127.0.0.1:8000
+    plyd tournament cup.toml --cluster head:6379
     """
     from plyd.clients.library.errors import PlydError
     from plyd.clients.tournament.play import Tournament
     from plyd.clients.tournament.settings import read_settings
 
+    cluster = cluster_settings(options)
     folder = out or file.with_suffix("")
     if folder == file:
         raise click.UsageError(f"{file} has no ending such as .toml; name a folder with --out")
     try:
         played = Tournament(read_settings(file), folder)
-        status = run(played, concurrency, None if no_page else listen, as_json)
+        status = run(played, concurrency, None if no_page else listen, as_json, cluster)
     except (PlydError, BadMatch) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
@@ -86,31 +102,27 @@ def tournament(
     sys.exit(status)
 
 
-def run(played: "Tournament", concurrency: int | None, listen: str | None, as_json: bool) -> int:
+def run(
+    played: "Tournament",
+    concurrency: int | None,
+    listen: str | None,
+    as_json: bool,
+    cluster: ClusterSettings | None = None,
+) -> int:
     """Play the tournament and print its standings; the exit status."""
-    from plyd.clients.match.connect import connect_sides
     from plyd.clients.match.live import live_table, plain_text
     from plyd.clients.tournament.page import TournamentPage
     from plyd.clients.tournament.standings import standings_table
 
-    settings, status = played.settings, 0
+    status = 0
     make_folder(played.folder)
     with contextlib.ExitStack() as stack:
-        connected = stack.enter_context(
-            connect_sides(settings.game, settings.variant, settings.players, settings.start, gone_forfeits=True)
-        )
-        games_at_once = concurrency or settings.concurrency or min(os.cpu_count() or 1, connected.slots)
-        if games_at_once > connected.slots:
-            click.echo(
-                f"{games_at_once} concurrent games, but a daemon runs only {connected.slots} concurrent searches; "
-                "moves will wait in its queue",
-                err=True,
-            )
+        connected, runner = connect(stack, played, concurrency, cluster)
         if listen is not None:
             click.echo(f"page: {stack.enter_context(TournamentPage(listen, played.state)).url}", err=True)
         try:
             with live_table(lambda: standings_table(played.summary()), progress_printer(played)) as update:
-                played.run(connected, games_at_once, lambda game: update(note_of(game)))
+                played.run(connected, runner, lambda game: update(note_of(game)))
         except KeyboardInterrupt:
             status = 130
         finally:
@@ -119,6 +131,28 @@ def run(played: "Tournament", concurrency: int | None, listen: str | None, as_js
                 found = played.summary()
                 click.echo(json.dumps(found) if as_json else plain_text(standings_table(found)))
     return status
+
+
+def connect(
+    stack: contextlib.ExitStack, played: "Tournament", concurrency: int | None, cluster: ClusterSettings | None
+) -> "tuple[ConnectedSides, MakeRunner]":
+    """The connected players, and what makes the runner of a schedule: on this machine, or on a cluster."""
+    settings = played.settings
+    games_at_once = concurrency or settings.concurrency
+    who = (settings.game, settings.variant, settings.players, settings.start)
+    if cluster:
+        from plyd.clients.match.cluster import ClusterRunner, connect_cluster
+
+        connected, fleet = stack.enter_context(
+            connect_cluster(*who, cluster, games_at_once, adjudication=settings.adjudication, gone_forfeits=True)
+        )
+        return connected, lambda schedule: ClusterRunner(fleet, connected.sides, schedule)
+    from plyd.clients.match.connect import connect_sides
+    from plyd.clients.match.runner import MatchRunner
+
+    connected = stack.enter_context(connect_sides(*who, gone_forfeits=True))
+    at_once = concurrency_of(games_at_once, connected)
+    return connected, lambda schedule: MatchRunner(connected, schedule, at_once, settings.adjudication, played.watch)
 
 
 def make_folder(folder: Path) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 from plyd.clients.formats import files
 from plyd.clients.formats.game_record import GameRecord
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.requests import State
+from plyd.clients.library.state import State
 from plyd.clients.match.connect import ConnectedSides
 from plyd.clients.match.live import plain_text
 from plyd.clients.match.openings import Opening, ScheduledGame, check_opening, openings_of
 from plyd.clients.match.results import ADJUDICATED, DRAW, SIDES, GameFile, PlayedGame, parse_game
-from plyd.clients.match.runner import MatchRunner
+from plyd.clients.match.runner import MakeRunner
 from plyd.clients.match.side import BadMatch
 from plyd.clients.tournament.plan import Encounter, Plan
 from plyd.clients.tournament.settings import TournamentSettings
@@ -42,7 +42,7 @@ class Tournament:
         self._card = EngineInfo()  # of the game, by the referee
         self._known: tuple[tuple[int, float], dict[str, Any]] | None = None  # standings, and what they are of
 
-    def run(self, connected: ConnectedSides, concurrency: int, told: Callable[[PlayedGame], None]) -> None:
+    def run(self, connected: ConnectedSides, make_runner: MakeRunner, told: Callable[[PlayedGame], None]) -> None:
         """Play the games that are left; `told` gets each one when it has ended and is saved."""
         settings = self.settings
         [self._card] = [card for card in connected.referee.describe().engines if card.game == settings.game]
@@ -63,7 +63,7 @@ class Tournament:
                 remaining = self._remaining(stage, openings, connected)
                 if not remaining:
                     continue
-                with MatchRunner(connected, remaining, concurrency, settings.adjudication, self._watch) as runner:
+                with make_runner(remaining) as runner:
                     by_number = {scheduled.game: scheduled for scheduled in remaining}
                     for played in runner.results():
                         scheduled = by_number[played.game]
@@ -120,7 +120,7 @@ class Tournament:
         if self.settings.format and self.settings.format not in formats:
             raise BadMatch(f"format is {self.settings.format!r}; {self.settings.game} has {', '.join(formats)}")
 
-    def _watch(self, scheduled: ScheduledGame, moves: Sequence[str], state: State | None) -> None:
+    def watch(self, scheduled: ScheduledGame, moves: Sequence[str], state: State | None) -> None:
         """Keep the board of a game in progress, with the cells that its last move has changed."""
         if state is None:
             self._live.pop(scheduled.game, None)

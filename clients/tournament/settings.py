@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from plyd.clients.match.adjudication import Adjudication
-from plyd.clients.match.side import LIMITS, BadMatch, MatchSide, SideLimits, make_side, parse_limits
+from plyd.clients.match.side import DAEMON, LIMITS, BadMatch, MatchSide, SideLimits, make_side, parse_limits
 
 SCHEDULES = ("round-robin", "gauntlet", "swiss")
 ORDERS = ("sequential", "random")
@@ -126,7 +126,7 @@ def parse_players(tables: list["Table"], common: SideLimits) -> tuple[MatchSide,
         table.where = f"player {name!r}: "
         try:
             options = {key: as_text(value) for key, value in table.table("options").take_all().items()}
-            own = {key: as_text(value) for key in (*LIMITS, "at", "serve") if (value := table.take(key)) is not None}
+            own = {key: as_text(value) for key in (*LIMITS, *DAEMON) if (value := table.take(key)) is not None}
             player = make_side(own | {"name": name}, options, name, common)
         except BadMatch as error:
             raise BadMatch(f"{table.where}{str(error).removeprefix(table.where)}") from None

@@ -9,7 +9,8 @@ from importlib.metadata import version
 from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.line_bridge import one_line
-from plyd.clients.library.requests import Report, State
+from plyd.clients.library.report import Report
+from plyd.clients.library.state import State
 from plyd.clients.ugi.text import combo_line, info_of, option_line
 from plyd.protocols.ugi import (
     NO_MOVE,
@@ -83,7 +84,7 @@ class UgiBridge:
 
     async def _introduce(self, _: str) -> None:
         await self._make_ready()
-        self._say(f"id name plyd {version('plyd')} {self._game}")
+        self._say(f"id name plyd {version('plyd-client')} {self._game}")
         self._say("id author the plyd contributors")
         self._say(combo_line(VARIANT, self._engine.variants))
         for option in self._engine.known.values():

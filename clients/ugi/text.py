@@ -2,7 +2,7 @@
 
 import math
 
-from plyd.clients.library.requests import Report
+from plyd.clients.library.report import Report
 from plyd.protocols.ugi import Info
 from plyd.v1 import engine_pb2, search_pb2
 

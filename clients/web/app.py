@@ -20,7 +20,8 @@ from plyd.clients.formats import files
 from plyd.clients.library.errors import InvalidRequest, PlydError
 from plyd.clients.web.connection import PageConnection
 from plyd.clients.web.daemons import DaemonPool
-from plyd.clients.web.messages import error_json, parse_export, record_json
+from plyd.clients.web.errors import BridgeError, error_json
+from plyd.clients.web.messages import parse_export, record_json
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -167,7 +168,7 @@ async def _body(request: Request) -> bytes:
     """The file in a request's body."""
     data = await bounded_body(request, MAX_BYTES)
     if data is None:
-        raise InvalidRequest(f"the file is larger than {MAX_BYTES} bytes")
+        raise BridgeError(InvalidRequest, "error.file-too-large", bytes=MAX_BYTES)
     return data
 
 

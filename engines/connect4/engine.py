@@ -43,15 +43,25 @@ class Connect4(Engine):
         start_form=StartForm("{columns}x{rows}", rows=6, columns=7, blocked_cell=" #{column},{row}"),
     )
     variants = {"classic": RULES}  # noqa: RUF012
+    parts = ("graph", "uct")
 
     def warm_up(self) -> None:
-        """Run each kernel once, so that all are compiled."""
-        for method in ("graph", "uct"):
-            searcher = self.searcher("classic", read_options(self.card.options, {"method": method}))
-            for start in ("7x6", "4x4", "9x4"):  # the last one has the solver of larger boards
-                list(searcher.search(RULES.parse(start), Limits(max_nodes=32), Stop()))
-        recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag, NEVER)
-        Table(LARGER_BYTES).grow()
+        """Prepare both methods."""
+        for method in self.parts:
+            self.prepare(method)
+
+    def prepare(self, part: str) -> None:
+        """Run each kernel of a method once, so that all are compiled."""
+        searcher = self.searcher("classic", read_options(self.card.options, {"method": part}))
+        for start in ("7x6", "4x4", "9x4"):  # the last one has the solver of larger boards
+            list(searcher.search(RULES.parse(start), Limits(max_nodes=32), Stop()))
+        if part == "graph":
+            recycle(graph_for(nodes=4, columns=4), 1, 2, Stop().flag, NEVER)
+            Table(LARGER_BYTES).grow()
+
+    def search_parts(self, variant: str, options: Mapping[str, OptionValue]) -> tuple[str, ...]:  # noqa: ARG002
+        """Only the method asked for."""
+        return (str(options["method"]),)
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:  # noqa: ARG002
         """A new searcher with its own memory."""

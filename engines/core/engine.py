@@ -95,9 +95,25 @@ class Engine(ABC):
     variants: Mapping[str, Rules]
     """Rulebooks by variant, the default one first."""
 
+    parts: tuple[str, ...] = ()
+    """What is loaded and compiled on its own. A daemon serves once it has those of a default search, and prepares the
+    others when they are first asked for. Empty: everything at once."""
+
     @abstractmethod
     def warm_up(self) -> None:
         """Load and compile everything that a search needs, so that the first request is as fast as later ones."""
+
+    def prepare(self, part: str) -> None:
+        """Load and compile one of the parts. Called once for each, by one thread at a time."""
+        raise AssertionError(f"{self.card.game} has no part {part!r}; its parts are {self.parts}")
+
+    def search_parts(self, variant: str, options: Mapping[str, OptionValue]) -> tuple[str, ...]:  # noqa: ARG002
+        """The parts that such a search needs."""
+        return self.parts
+
+    def evaluate_parts(self, variant: str) -> tuple[str, ...]:  # noqa: ARG002
+        """The parts that `evaluate` needs."""
+        return self.parts
 
     @abstractmethod
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:

@@ -42,6 +42,7 @@ class Gomoku(Engine):
     """Serves Gomoku; its searchers keep their tree or table from move to move."""
 
     variants = RULES
+    parts = ("mcts", "negascout")
 
     def __init__(self, files: Mapping[str, Path] | None = None) -> None:
         ships, own = load_network(shipped_network()), {}
@@ -53,12 +54,23 @@ class Gomoku(Engine):
         self.card = replace(CARD, models={variant: model for variant, (_, model) in self._networks.items()})
 
     def warm_up(self) -> None:
-        """Run each kernel once, so that all are compiled."""
+        """Prepare both methods."""
+        for method in self.parts:
+            self.prepare(method)
+
+    def prepare(self, part: str) -> None:
+        """Run each kernel of a method once, so that all are compiled."""
         for variant, rules in RULES.items():
-            searcher = self.searcher(variant, read_options(OPTIONS, {"method": "negascout"}))
-            for limits in (Limits(max_nodes=2000), Limits(max_seconds=0.05)):
-                list(searcher.search(rules.start(), limits, Stop()))
-            MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {}), megabytes=8).warm_up()
+            if part == "mcts":
+                MctsSearcher(rules, self._networks[variant][0], read_options(OPTIONS, {}), megabytes=8).warm_up()
+            else:
+                searcher = self.searcher(variant, read_options(OPTIONS, {"method": part}))
+                for limits in (Limits(max_nodes=2000), Limits(max_seconds=0.05)):
+                    list(searcher.search(rules.start(), limits, Stop()))
+
+    def search_parts(self, variant: str, options: Mapping[str, OptionValue]) -> tuple[str, ...]:  # noqa: ARG002
+        """Only the method asked for: the other one takes as long to compile."""
+        return (str(options["method"]),)
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A new searcher with its own memory."""

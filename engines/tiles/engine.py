@@ -1,4 +1,4 @@
-"""The base of the tile games' engines: a player for each variant, loaded when the daemon starts."""
+"""The base of the tile games' engines: a player for each variant, loaded when it is first asked for."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +21,9 @@ from plyd.engines.tiles.ntuple.network import scratch_for
 from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
 from plyd.engines.tiles.rulebook import Position
 from plyd.engines.tiles.search.searcher import DOWNGRADE, OPTIONS, TileSearcher
+
+BATCHES = "batches"  # the part that evaluates batches of positions
+ONE_TILE = " ".join(["1"] + ["0"] * 15)
 
 
 def tile_card(
@@ -60,6 +63,8 @@ class TileEngine(Engine):
     def __init__(self, game: TileGame, card: Card, files: Mapping[str, Path] | None = None) -> None:
         self.game = game
         self.variants = game.variants
+        self._default = next(iter(game.variants))
+        self.parts = (*game.variants, BATCHES)
         self._files = files or {}
         self._players: dict[str, Player] = {}
         for name in self._files:
@@ -78,16 +83,31 @@ class TileEngine(Engine):
         return self._players[variant]
 
     def warm_up(self) -> None:
-        """Load every player, and run each kernel once."""
+        """Prepare every part."""
         with ThreadPoolExecutor() as pool:  # mostly reading and decompressing, in parallel
             list(pool.map(self.player, self.variants))
-        one_tile = " ".join(["1"] + ["0"] * 15)
-        for variant, rules in self.variants.items():
-            searcher = self.searcher(variant, read_options(self.card.options, {}))
+        for part in self.parts:
+            self.prepare(part)
+
+    def prepare(self, part: str) -> None:
+        """Load the player of a variant and run each kernel of its search once; or the kernels of batches."""
+        if part == BATCHES:
             for letter in "ba":
-                list(searcher.search(rules.parse(f"{letter} {one_tile}"), Limits(max_depth=2), Stop()))
                 for as_text in (True, False):
-                    self.evaluate(variant, f"{letter} {one_tile}\n".encode(), as_text=as_text, with_moves=True)
+                    self.evaluate(self._default, f"{letter} {ONE_TILE}\n".encode(), as_text=as_text, with_moves=True)
+            return
+        searcher = self.searcher(part, read_options(self.card.options, {}))
+        for letter in "ba":
+            position = self.variants[part].parse(f"{letter} {ONE_TILE}")
+            list(searcher.search(position, Limits(max_depth=2), Stop()))
+
+    def search_parts(self, variant: str, options: Mapping[str, OptionValue]) -> tuple[str, ...]:  # noqa: ARG002
+        """Only the variant: each has a network of its own."""
+        return (variant,)
+
+    def evaluate_parts(self, variant: str) -> tuple[str, ...]:
+        """The variant and the kernels of batches."""
+        return (variant, BATCHES)
 
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A new searcher with its own table."""

@@ -77,7 +77,9 @@ def write_lab(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def check_exportable(checkpoint: Checkpoint, what: str) -> None:
-    """Raises BadWeights unless it is a network of 2048."""
+    """Raises BadWeights unless it is a network of 2048 with one stage."""
+    if checkpoint.stages:
+        raise BadWeights(f"{what} has one stage; this network has {1 + len(checkpoint.stages)}")
     if (checkpoint.game, checkpoint.base) != ("2048", BASE):
         raise BadWeights(
             f"{what} is for 2048, with {BASE} indices a cell; this network is for {checkpoint.game}, with "

@@ -74,7 +74,8 @@ def examine() -> Iterator[Finding]:
 
 def packages() -> Iterator[Finding]:
     """Whether every package that plyd needs is installed."""
-    needed = [re.split(r"[ <>=!~;\[]", text)[0] for text in metadata.requires("plyd") or [] if "extra ==" not in text]
+    required = [text for package in ("plyd-client", "plyd") for text in metadata.requires(package) or []]
+    needed = [re.split(r"[ <>=!~;\[]", text)[0] for text in required if "extra ==" not in text]
     missing = [name for name in needed if version_of(name) is None]
     yield Finding(
         GOOD, "plyd", f"{version_of('plyd')}, Python {platform.python_version()}, {Path(__file__).parents[2]}"

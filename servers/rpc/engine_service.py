@@ -145,7 +145,9 @@ class EngineService(engine_pb2_grpc.EngineServiceServicer):
         call.note(game=record.engine.card.game)
         if not self.runtime.is_ready:
             await self.runtime.until_ready()
-        return Session(record, request.options, self.runtime, call.client, call.party), limits
+        session = Session(record, request.options, self.runtime, call.client, call.party)
+        await session.prepare()
+        return session, limits
 
 
 def _note_search(timed: TimedReport) -> None:

@@ -48,7 +48,7 @@ class EvaluateStream:
             while (request := await reader.next()) is not None:
                 batches, size = batches + 1, size + len(request.lines)
                 self._call.note(batches=batches, bytes=size)
-                evaluation = self._runtime.evaluations.run(self._job(request), Stop(), client=self._call.party)
+                evaluation = self._evaluate(self._job(request), request)
                 answer = asyncio.ensure_future(evaluation)
                 self._running.add(answer)
                 answer.add_done_callback(self._done)
@@ -58,6 +58,13 @@ class EvaluateStream:
             failed: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)
             await self._answers.put(failed)
+
+    async def _evaluate(self, job: Callable[[float], bytes], request: engine_pb2.EvaluateRequest) -> bytes:
+        """The answers of a batch, once what the engine needs for it is ready."""
+        engine = find_engine(self._runtime.engines, request.game)
+        parts = engine.evaluate_parts(find_variant(engine, request.variant))
+        await self._runtime.parts.until_ready(engine, parts)
+        return await self._runtime.evaluations.run(job, Stop(), client=self._call.party)
 
     def _done(self, answer: asyncio.Future[bytes]) -> None:
         self._running.discard(answer)

@@ -55,6 +55,7 @@ class PlayStream:
                 state = self._change(request)
             else:
                 state = await self._runtime.rules.run(self._call.party, functools.partial(self._change, request))
+                await self._open_session("moves").prepare()  # before its first search has a clock
             await self._send(engine_pb2.PlayResponse(id=request.id, state=state))
             if search:
                 await self._go(request.id, *search)

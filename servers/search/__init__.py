@@ -6,6 +6,7 @@ rules_pool    threads for questions about rules that would hold the event loop u
 known_question what a search is asked
 known_reports reports of earlier searches, which need no second search: a table in memory
 store         the same across restarts, in store_database (SQLite or PostgreSQL), as report_text
+engine_parts  what is loaded and compiled of the engines
 session       a game and the searcher that follows it; runs its searches
 scheduler     slots, and the queue of those that wait for one
 job           one search on its way through the scheduler

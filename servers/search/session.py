@@ -61,6 +61,11 @@ class Session:
         self._asks_for_memory = MEMORY in options
         self._instant: Searcher | None = None  # answers what needs no slot
 
+    async def prepare(self) -> None:
+        """Wait until the engine has loaded and compiled what this session's searches need."""
+        engine = self.record.engine
+        await self._runtime.parts.until_ready(engine, engine.search_parts(self.record.variant, self._options))
+
     def close(self) -> None:
         """End the session and give its memory back."""
         trash = [self._memory.release()]

@@ -169,7 +169,8 @@ def check_page(data: bytes) -> None:
     """A page's message is a request whose every field is of its kind, or is refused; so is a record to be written."""
     from plyd.clients.library.errors import InvalidRequest
     from plyd.clients.library.requests import limits_of
-    from plyd.clients.web.messages import PageRequest, error_json, parse_export
+    from plyd.clients.web.errors import error_json
+    from plyd.clients.web.messages import PageRequest, parse_export
 
     text = text_of(data)
     try:
@@ -365,8 +366,8 @@ def check_analyze_line(data: bytes) -> None:
     """A line of `plyd analyze` is a query that can be sent, an action, or is refused in words that can be printed."""
     from plyd.clients.analyze.answer import as_json, error_answer
     from plyd.clients.analyze.query import Action, BadQuery, Query, parse_line
-    from plyd.clients.library.requests import Position, limits_of
-    from plyd.v1 import engine_pb2
+    from plyd.clients.library.requests import limits_of
+    from plyd.v1 import engine_pb2, position_pb2
 
     try:
         read = parse_line(data, Query(id=""))
@@ -377,7 +378,7 @@ def check_analyze_line(data: bytes) -> None:
         as_json(dict(read.echo))
         return
     args = read.search_args()
-    position = Position(game=read.game, variant=read.variant, start=read.start, moves=read.moves)
+    position = position_pb2.Position(game=read.game, variant=read.variant, start=read.start, moves=read.moves)
     limits = limits_of(args, args.keys())
     engine_pb2.AnalyzeRequest(position=position, limits=limits, options=args["options"], max_lines=args["lines"])
     assert 0 <= min(read.turns) <= max(read.turns) <= len(read.moves)

@@ -1,17 +1,26 @@
 // Starts the page.
 
 import { Controller } from "./controller.js";
+import { byId, el } from "./dom.js";
+import { LANGUAGES, changeLanguage, language, translateDocument } from "./language.js";
 import { loadTheme, saveTheme } from "./storage.js";
 
 const root = document.documentElement;
 
 const saved = loadTheme();
 if (saved) root.dataset.theme = saved;
-document.getElementById("theme").onclick = () => {
+byId("theme").onclick = () => {
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   const now = root.dataset.theme ?? (isDark ? "dark" : "light");
   root.dataset.theme = now === "dark" ? "light" : "dark";
   saveTheme(root.dataset.theme);
+};
+
+translateDocument();
+byId("language").append(...Object.entries(LANGUAGES).map(([tag, name]) => el("option", { value: tag, lang: tag, selected: tag === language }, name)));
+byId("language").onchange = (event) => {
+  window.plyd.autosave.now(); // the page loads anew
+  changeLanguage(event.target.value);
 };
 
 window.plyd = new Controller();

@@ -5,6 +5,9 @@ const MAX_PENDING = 8; // `apply` requests sent at once; the bridge allows a pag
 
 export class Lost extends Error {}
 
+// The exception for an error of the bridge: { kind, message, ... }.
+export const failure = (error) => Object.assign(new Error(error.message), error);
+
 export class Socket {
   // listener: { games(list, isComplete), open(), lost() }
   constructor(listener) {
@@ -38,7 +41,7 @@ export class Socket {
       request.isSent = false;
       if (request.verb === "apply") continue;
       this.waiting.delete(id);
-      request.reject(new Lost("the connection was lost"));
+      request.reject(new Lost());
     }
     if (wasOpen) this.listener.lost();
     setTimeout(() => this.connect(), this.delay);
@@ -57,13 +60,14 @@ export class Socket {
     const request = this.waiting.get(message.id);
     if (!request) return;
     if (message.queue !== undefined) request.queue?.(message.queue);
+    else if (message.turn !== undefined) request.turn?.(message);
     else if (message.report && !message.report.final) request.report?.(message.report);
     else this.answer(request, message);
   }
 
   answer(request, message) {
     this.waiting.delete(message.id);
-    if (message.error) request.reject(Object.assign(new Error(message.error.message), message.error));
+    if (message.error) request.reject(failure(message.error));
     else request.resolve(message.state ?? message.report ?? null);
     this.sendWaiting();
   }
@@ -71,7 +75,7 @@ export class Socket {
   ask(verb, fields = {}, on = {}) {
     return new Promise((resolve, reject) => {
       if (!this.isOpen && verb !== "apply") {
-        reject(new Lost("not connected"));
+        reject(new Lost());
         return;
       }
       const id = ++this.lastId;
@@ -112,5 +116,14 @@ export class Socket {
 
   stop() {
     return this.ask("stop").catch(() => {});
+  }
+
+  // Searches turns of a position's moves; `onTurn` gets { turn, points, report } of each. Resolves at the end.
+  review(position, turns, query, onTurn) {
+    return this.ask("review", { position, turns, ...query }, { turn: onTurn });
+  }
+
+  unreview() {
+    return this.ask("unreview").catch(() => {});
   }
 }

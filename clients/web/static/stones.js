@@ -2,9 +2,11 @@
 // readers can use it.
 
 import { el } from "./dom.js";
-import { percent, short } from "./text.js";
+import { t } from "./language.js";
+import { forOne, hundredths, short } from "./text.js";
 
 const BLOCKED = "#";
+const MARKS = { win: "mark.win", draw: "mark.draw", loss: "mark.loss" }; // of a proven result, on the board
 const STAR_SIZE = 9; // rows from which on a board of points has stars
 
 export class StoneBoard {
@@ -21,6 +23,8 @@ export class StoneBoard {
     this.size = "";
     this.focus = 0;
     this.hinted = [];
+    this.isEditing = false; // a position is being set up: every cell may be pointed at
+    this.isByKeyboard = true; // the way in which the board was used last; after a click, arrows walk through the moves
   }
 
   get isDropped() {
@@ -42,7 +46,10 @@ export class StoneBoard {
       return button;
     });
     const lines = Array.from({ length: rows }, (_, r) => el("div", { role: "row" }, ...this.cells.slice(r * columns, (r + 1) * columns)));
-    this.grid = el("div", { class: "grid", role: "grid", "aria-label": `${this.title} board` }, ...lines);
+    this.grid = el("div", { class: "grid", role: "grid", "aria-label": t("board.label", { game: this.title }) }, ...lines);
+    this.grid.onpointerdown = () => {
+      this.isByKeyboard = false;
+    };
     const frame = el("div", { class: `stone-frame ${this.look.kind}` }, this.labels("top"), this.labels("side"), this.grid);
     this.root.style.setProperty("--rows", rows);
     this.root.style.setProperty("--columns", columns);
@@ -77,7 +84,7 @@ export class StoneBoard {
   name(cell) {
     const row = Math.floor(cell / this.columns), column = cell % this.columns;
     const [across, down] = [this.columnName(column), this.rowName(row)];
-    if (this.isDropped || !across || !down) return `column ${across || column + 1}, row ${down || row + 1}`;
+    if (this.isDropped || !across || !down) return t("board.column-row", { column: String(across || column + 1), row: String(down || row + 1) });
     return `${across}${down}`;
   }
 
@@ -101,11 +108,22 @@ export class StoneBoard {
       button.classList.toggle("won", won.has(cell));
       const isBarred = Boolean(this.look.emptyIsOpen) && !value && Boolean(state.toMove) && this.target(cell) === undefined;
       button.classList.toggle("barred", isBarred);
-      const what = value === BLOCKED || isBarred ? "forbidden" : value ? this.stoneName(value) : "empty";
-      button.setAttribute("aria-label", `${this.name(cell)}, ${what}${last.has(cell) ? ", last move" : ""}${won.has(cell) ? ", winning line" : ""}`);
+      const what = value === BLOCKED || isBarred ? t("board.forbidden") : value ? this.stoneName(value) : t("board.empty");
+      const facts = [this.name(cell), what, last.has(cell) && t("board.last"), won.has(cell) && t("board.winning")];
+      button.setAttribute("aria-label", facts.filter(Boolean).join(t("status.comma")));
     });
     this.frame.dataset.mover = isYours ? state.toMove : "";
     this.setFocus(this.focus);
+  }
+
+  // Numbers the stones by the moves that put them there: the cell of each move; null for no numbers.
+  number(cells) {
+    const numbers = new Map((cells ?? []).map((cell, i) => [cell, i + 1]));
+    this.cells.forEach((button, cell) => {
+      const stone = button.querySelector(".stone");
+      if (["one", "two"].includes(button.dataset.stone)) stone.textContent = numbers.get(cell) ?? "";
+    });
+    this.frame.classList.toggle("numbered", numbers.size > 0);
   }
 
   // Marks the cells that a click may go to next, and those that were clicked.
@@ -140,7 +158,7 @@ export class StoneBoard {
   // The cell that a click on a cell points at: where stones drop, the one where the column's next stone rests.
   target(cell) {
     const next = this.movesFrom(this.picked).map((each) => each.cells[this.picked.length]);
-    return next.find((each) => (this.isDropped ? each !== undefined && each % this.columns === cell % this.columns : each === cell));
+    return next.find((each) => (this.isDropped && !this.isEditing ? each !== undefined && each % this.columns === cell % this.columns : each === cell));
   }
 
   // Plays the move of the cells that were clicked, or waits for the next cell; another cell begins anew.
@@ -180,13 +198,14 @@ export class StoneBoard {
       if (cell === undefined) continue;
       const isBest = line.moves[0] === report.move;
       if (!isBest && !this.isDropped && line.visits !== undefined && line.visits < total / 200) continue; // all columns are shown: they are few
+      if (!isBest && line.visits === 0) continue;
       if (this.hinted.includes(cell)) continue; // of two moves to a cell, the better one
       const mark = this.cells[cell].querySelector(".mark");
       mark.className = isBest ? "mark hint best" : "mark hint";
       mark.style.setProperty("--weight", line.visits === undefined ? 0.6 : Math.sqrt(line.visits / total).toFixed(2));
-      const { kind, value, result, plies } = line.score;
-      const shown = kind === "proven" ? `${{ win: "W", draw: "=", loss: "L" }[result]}${plies ?? ""}` : kind === "win" ? percent(value).replace("%", "") : "";
-      mark.append(el("b", {}, shown), line.visits === undefined ? "" : el("small", {}, short(line.visits).replace(" ", "")));
+      const { kind, value, result, plies } = forOne(line.score);
+      const shown = kind === "proven" ? `${t(MARKS[result])}${plies ?? ""}` : kind === "win" ? hundredths(value) : "";
+      mark.append(el("b", { class: shown.length > 2 ? "long" : undefined }, shown), line.visits === undefined ? "" : el("small", {}, short(line.visits)));
       this.hinted.push(cell);
     }
   }
@@ -207,7 +226,8 @@ export class StoneBoard {
   }
 
   key(name, target) {
-    if (!this.cells?.includes(target)) return false;
+    if (name === "Tab") this.isByKeyboard = true;
+    if (!this.cells?.includes(target) || !this.isByKeyboard) return false;
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -99], End: [0, 99] }[name];
     if (!step) return false;
     const sideways = this.isFlipped ? -1 : 1, upright = this.isFlipped && !this.isDropped ? -1 : 1;

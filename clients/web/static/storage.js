@@ -1,6 +1,8 @@
-// What is stored: settings in the browser, the games of this tab in its session, a position in the address, games as files.
+// What is stored: settings and games in the browser, the games of this tab in its session, a position in the address, games
+// as files.
 
 import { el } from "./dom.js";
+import { failure } from "./socket.js";
 
 // The browser's stores, as functions: in some browsers it is reading the property that fails.
 const browser = () => localStorage;
@@ -18,8 +20,9 @@ function readText(store, key) {
 function writeText(store, key, text) {
   try {
     store().setItem(key, text);
+    return true;
   } catch {
-    // full, or a browser that stores nothing: the page works without
+    return false; // full, or a browser that stores nothing: the page works without
   }
 }
 
@@ -33,15 +36,29 @@ function readJson(store, key) {
 
 export const loadTheme = () => readText(browser, "plyd theme");
 export const saveTheme = (name) => writeText(browser, "plyd theme", name);
+export const loadLanguage = () => readText(browser, "plyd language");
+export const saveLanguage = (name) => writeText(browser, "plyd language", name);
+
+export const loadSound = () => readText(browser, "plyd sound");
+export const saveSound = (state) => writeText(browser, "plyd sound", state);
 
 // The saved settings of a game over its defaults.
 export function loadSettings(card, defaults) {
   const settings = { ...defaults, ...readJson(browser, `plyd ${card.game}`) };
-  return { ...settings, options: renamedOptions(card, settings.options) };
+  const { level, levelTwo, options } = settings;
+  return { ...settings, level: renamedLevel(level), levelTwo: renamedLevel(levelTwo), options: renamedOptions(card, options) };
 }
 
 export function saveSettings(card, settings) {
   writeText(browser, `plyd ${card.game}`, JSON.stringify(settings));
+}
+
+const RENAMED_LEVELS = { Beginner: "nodes 10", Easy: "nodes 100", Fair: "nodes 1000", "At a glance": "depth 1", "2 moves deep": "depth 2", "the same": "same" };
+
+// A strength under the name that it has today; pages before there were languages saved what they showed.
+function renamedLevel(name) {
+  const [, count, milli] = /^([\d.]+) (m?)s a move$/.exec(name) ?? [];
+  return count ? `seconds ${milli ? count / 1000 : count}` : RENAMED_LEVELS[name] ?? name;
 }
 
 const RENAMED = { engine: "method" }; // old name of an engine option: its new name
@@ -55,15 +72,21 @@ export function renamedOptions(card, options) {
   return Object.fromEntries([...old.map(([name, value]) => [RENAMED[name], value]), ...kept]);
 }
 
-// The saved game of this tab: of one kind, or the last one; null if there is none.
+// The saved game of this tab, else of the tab that was used last: of one kind, or the last one; null if there is none.
 export function loadGame(name) {
-  return readJson(tab, `plyd ${name ?? readText(tab, "plyd last")}`);
+  const saved = (store) => readJson(store, `plyd game ${name ?? readText(store, "plyd last")}`);
+  return saved(tab) ?? saved(browser);
 }
 
-// Saves a game for a reload of this tab, with further facts.
-export function saveGame({ game, variant, start, moves, ply, values, basePoints }, facts) {
-  writeText(tab, "plyd last", game);
-  writeText(tab, `plyd ${game}`, JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, ...facts }));
+// Saves a game for this tab, and for one that is opened later, with further facts; without its review if that is too long.
+export function saveGame(game, facts) {
+  const saved = { ...game.saved(), ...facts };
+  const text = JSON.stringify(saved);
+  for (const store of [tab, browser]) {
+    writeText(store, "plyd last", game.game);
+    const key = `plyd game ${game.game}`;
+    if (!writeText(store, key, text)) writeText(store, key, JSON.stringify({ ...saved, tree: { ...saved.tree, reviews: [], values: [] } }));
+  }
 }
 
 // Puts a link into the address; the address afterwards, null if the browser refuses because of too many changes.
@@ -89,9 +112,14 @@ export async function copyText(text) {
 // Saves a game as a file.
 export async function saveFile(record, format) {
   const response = await fetch("/export", { method: "POST", body: JSON.stringify({ record, format }) });
-  if (!response.ok) throw new Error((await response.json()).error.message);
+  if (!response.ok) throw failure((await response.json()).error);
   const name = /filename="(.*)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "game.txt";
-  const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
+  saveBlob(await response.blob(), name);
+}
+
+// Saves bytes as a file of a name.
+export function saveBlob(blob, name) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
@@ -100,6 +128,6 @@ export async function saveFile(record, format) {
 export async function readFile(file) {
   const response = await fetch(`/import?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
   const record = await response.json();
-  if (!response.ok) throw new Error(record.error.message);
+  if (!response.ok) throw failure(record.error);
   return record;
 }

@@ -2,9 +2,11 @@
 // person who plays the environment. Where each tile went is worked out from the boards before and after.
 
 import { el } from "./dom.js";
+import { t } from "./language.js";
 import { cellText, scoreText } from "./text.js";
 
 const ARROWS = { up: "↑", right: "→", down: "↓", left: "←" };
+const SLIDES = { up: "slide.up", right: "slide.right", down: "slide.down", left: "slide.left" };
 const SWIPE = 24; // pixels
 
 export class TileBoard {
@@ -15,6 +17,7 @@ export class TileBoard {
     this.tiles = []; // { element, cell, value }
     this.gone = [];
     this.size = "";
+    this.isEditing = false; // a position is being set up: every cell may be pointed at
   }
 
   build(state) {
@@ -28,7 +31,7 @@ export class TileBoard {
     this.field = el("div", { class: "tile-field", role: "group" }, ...this.cells);
     this.arrows = {};
     for (const move of Object.keys(ARROWS)) {
-      this.arrows[move] = el("button", { type: "button", class: `arrow ${move}`, "aria-label": `slide ${move}`, onclick: () => this.actions.move(move) },
+      this.arrows[move] = el("button", { type: "button", class: `arrow ${move}`, "aria-label": t(SLIDES[move]), onclick: () => this.actions.move(move) },
         el("span", { class: "sign", "aria-hidden": true }, ARROWS[move]), el("span", { class: "worth" }));
     }
     const frame = el("div", { class: "tile-frame" }, this.arrows.up, this.arrows.left, this.field, this.arrows.right, this.arrows.down);
@@ -50,10 +53,10 @@ export class TileBoard {
     const legal = new Set(state.legal.map((each) => each.move));
     for (const [move, button] of Object.entries(this.arrows)) button.setAttribute("aria-disabled", String(mover !== "you" || !legal.has(move)));
     for (const [cell, hole] of this.cells.entries()) {
-      const mayDrop = mover === "dropper" && state.cells[cell] === "";
+      const mayDrop = mover === "dropper" && (state.cells[cell] === "" || this.isEditing);
       hole.disabled = !mayDrop;
       hole.tabIndex = mayDrop ? 0 : -1;
-      hole.setAttribute("aria-label", cellText(cell, this.columns) + (state.cells[cell] ? `, ${state.cells[cell]}` : ", empty"));
+      hole.setAttribute("aria-label", [cellText(cell, this.columns), state.cells[cell] || t("board.empty")].join(t("status.comma")));
     }
     this.field.setAttribute("aria-label", this.rowsText(state));
     this.field.classList.toggle("over", state.outcome !== "ongoing");
@@ -142,7 +145,8 @@ export class TileBoard {
       const worth = line ? scoreText(line.score) : "";
       button.querySelector(".worth").textContent = worth;
       button.classList.toggle("best", report?.move === move);
-      button.setAttribute("aria-label", `slide ${move}${worth ? `, worth ${worth}` : ""}${report?.move === move ? ", best" : ""}`);
+      const facts = [t(SLIDES[move]), worth && t("slide.worth", { worth }), report?.move === move && t("slide.best")];
+      button.setAttribute("aria-label", facts.filter(Boolean).join(t("status.comma")));
     }
     const drops = [...lines.values()].filter((line) => line.moves[0].includes("@"));
     for (const hole of this.cells) hole.textContent = "";
@@ -154,13 +158,17 @@ export class TileBoard {
 
   flip() {}
 
+  number() {}
+
   rowsText(state) {
     const rows = Array.from({ length: state.rows }, (_, r) =>
-      state.cells.slice(r * state.columns, (r + 1) * state.columns).map((value) => value || "empty").join(" "));
-    return `Tiles, row by row: ${rows.join("; ")}`;
+      state.cells.slice(r * state.columns, (r + 1) * state.columns).map((value) => value || t("board.empty")).join(" "));
+    return t("board.tiles", { rows: rows.join(t("board.semicolon")) });
   }
 
-  key(name) {
+  // Whether a key slides the tiles; where nobody here does, it is left to the tree of moves.
+  key(name, _target, mover) {
+    if (mover !== "you") return false;
     const move = { ArrowUp: "up", ArrowRight: "right", ArrowDown: "down", ArrowLeft: "left" }[name];
     if (!move) return false;
     this.actions.move(move);

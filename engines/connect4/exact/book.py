@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from plyd.engines.connect4.exact.words import MINE, NO_STONE, TAKEN, least_key
+from plyd.engines.connect4.exact.kernel import Listed
+from plyd.engines.connect4.exact.words import COLUMN_BITS, COLUMNS, MINE, NO_STONE, TAKEN, least_key
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file
 
@@ -34,6 +35,9 @@ class Book:
         order = np.argsort(keys)
         self.board, self.keys, self.values = board, keys[order], values[order]
         self._width = int(board.partition("x")[0])
+        self.listed = Listed(
+            self.keys, self.values, np.int64(most_stones(self.keys)), np.int64(self._width), "#" in board
+        )
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -50,6 +54,13 @@ class Book:
         data = steps.reshape(-1, KEY_BYTES).T.tobytes() + self.values.tobytes()
         header = {"format": FORMAT, "version": VERSION, "board": self.board, "positions": len(self)}
         write_file(path, header, {"packed": np.frombuffer(zlib.compress(data, 9), np.uint8)})
+
+
+def most_stones(keys: NDArray[np.uint64]) -> int:
+    """The most stones of any of these positions, or one more with a forbidden cell; -1 without positions."""
+    columns = [(keys >> np.uint64(COLUMN_BITS * column)) & np.uint64(127) for column in range(COLUMNS)]
+    heights = sum(np.frexp(column.astype(float))[1] - (column > 0) for column in columns)  # the highest bit is no stone
+    return int(np.max(heights, initial=-1))
 
 
 def read_book(path: Path) -> Book:

@@ -11,7 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from plyd.engines.connect4.exact.book import Book
+from plyd.engines.connect4.exact.book import Book, shipped_book
 from plyd.engines.connect4.exact.levels import KEY, UNKNOWN, is_open, levels_of, values_from
 from plyd.engines.connect4.exact.table import Table
 from plyd.engines.connect4.exact.valuation import Valuation
@@ -42,7 +42,8 @@ class BookBuilder:
         self._levels = levels_of(self._root, self._width, plies)
         deepest = self._levels[-1]
         self._todo = self._in_order(deepest[is_open(deepest)])
-        self._solved: dict[int, int] = {}
+        shipped = shipped_book(self.board)
+        self._solved = dict(zip(shipped.keys.tolist(), shipped.values.tolist(), strict=True)) if shipped else {}
         self.nodes, self.seconds = 0, 0.0
 
     @property
@@ -58,7 +59,7 @@ class BookBuilder:
     def train(self, stop: threading.Event, max_count: int | None) -> Iterator[LogLine | None]:
         """Solves positions, at most until there are `max_count`; yields after each, and a line for the log a minute."""
         table, began, line_due = Table(self._megabytes << 20), time.monotonic(), BLOCK_SECONDS
-        so_far, search = self.seconds, Stop()
+        so_far, search, known = self.seconds, Stop(), self.book()
         table.grow_fully()
         for words in self._todo:
             if int(words[KEY]) in self._solved:
@@ -66,7 +67,7 @@ class BookBuilder:
             if stop.is_set() or (max_count is not None and self.count >= max_count):
                 break
             board = np.array([*words[:KEY], *self._root[NO_STONE:]], np.uint64)
-            valuation = Valuation(board, table)
+            valuation = Valuation(board, table, known)
             while not valuation.is_finished and not stop.is_set():
                 valuation.work(NEVER, SLICE_NODES, search)
             if valuation.value is None:
@@ -102,7 +103,7 @@ class BookBuilder:
             raise EngineError(
                 f"{path} is of the board {header.get('board')!r}, not {self.board!r}; choose another --out"
             )
-        self._solved = dict(zip(arrays["keys"].tolist(), arrays["values"].tolist(), strict=True))
+        self._solved |= dict(zip(arrays["keys"].tolist(), arrays["values"].tolist(), strict=True))
         self.nodes, self.seconds = header["nodes"], header["seconds"]
 
     def plan_facts(self) -> dict[str, Any]:

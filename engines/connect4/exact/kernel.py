@@ -6,7 +6,8 @@ negative of that if it loses, 0 for a draw. So it does not depend on the path to
     1   a win with the last stone of a full board          -3   a loss with two cells left          0   a draw
 
 All windows are null windows: the bound is `alpha` at the root and at every second ply, and -alpha - 1 in between. The
-stack is explicit: one row per open position, the root's first, so that `search_slice` can pause at any node.
+stack is explicit: one row per open position, the root's first, so that `search_slice` can pause at any node. A position
+is entered only if its parent could not decide it without a search (see parity.py).
 
 An entry of the table is one word, so that threads can share it: 40 bits that identify the position together with its
 place, then lower bound, upper bound, stones, and the column of the best move.
@@ -17,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from plyd.engines.connect4.exact.parity import LANE_WORDS, RANK, SAFE, WINS, look_at_moves, told_by_parity
 from plyd.engines.connect4.exact.words import (
     CELLS,
     COLUMN,
-    COLUMN_BITS,
     COLUMNS,
     KEY_BITS,
     MINE,
@@ -31,9 +32,9 @@ from plyd.engines.connect4.exact.words import (
     UPPER,
     YOURS,
     ZERO,
-    claims,
+    column_of,
     key_of,
-    over,
+    least_key,
     playable,
     safe_moves,
     winning_cells,
@@ -43,7 +44,7 @@ from plyd.engines.core.kernel_cache import njit
 
 PLIES = COLUMNS * ROWS + 1
 ENTER, NEXT, LEAVE = range(3)  # next task at the top of the stack
-KEY = 5  # item of a row of Stack.board
+YOUR_WINS, MOVES, KEY = 3, 4, 5  # items of a row of Stack.board after mine, yours and taken
 POLL = 1023
 OFFSET = 64  # added to a value to make it positive
 SCATTER = np.uint64(0x9E3779B97F4A7C15)
@@ -51,34 +52,62 @@ KEY_MASK, CHECK_MASK = np.uint64((1 << KEY_BITS) - 1), np.uint64((1 << 40) - 1)
 CHECK_SHIFT, LOWER_SHIFT, UPPER_SHIFT, STONES_SHIFT = (np.uint64(n) for n in (24, 17, 10, 4))
 SEVEN, SIX, FOUR = np.uint64(127), np.uint64(63), np.uint64(15)
 LEAST_BITS = 17  # of a table's size: a pair's place has 16 bits or more of a key's 56, the check 40
-WON, KNOWN = 1000, 100_000  # ranks of a move that wins in three plies, and of the table's move
-CENTRE = 6  # twice the middle column of the standard board
+NO_COLUMN = 15
+KNOWN_MOVE = 100_000  # rank of the table's move
+TABLE_CELLS = 10  # with so many empty cells or fewer a search is cheaper than a look at the table
+LOOK_AHEAD_CELLS = 14  # with more empty cells all replies are looked up in the table before one is searched
+
+
+class Listed(NamedTuple):
+    """An opening book for the search: see book.py."""
+
+    keys: NDArray[np.uint64]  # (positions,): sorted
+    values: NDArray[np.int8]  # (positions,)
+    plies: np.int64  # the most stones of a position; -1 if there is none
+    width: np.int64  # columns of the board
+    is_lopsided: bool  # whether it has a forbidden cell
+
+
+NOTHING_LISTED = Listed(np.zeros(0, np.uint64), np.zeros(0, np.int8), np.int64(-1), np.int64(COLUMNS), False)
+NOT_LISTED = 127
 
 
 class Stack(NamedTuple):
     """State of the search, so that it can resume."""
 
-    board: NDArray[np.uint64]  # (PLIES * 8,): of each open position mine, yours, taken, my wins, your wins, key
-    child: NDArray[np.uint64]  # (PLIES * 8,): the winning cells that a stone in each column leaves
+    board: NDArray[np.uint64]  # (PLIES * 8,): of each open position mine, yours, taken, your wins, safe moves, key
+    lanes: NDArray[np.uint64]  # (PLIES * LANE_WORDS,): what is known of its moves, see parity.py
     order: NDArray[np.int64]  # (PLIES * 8,): columns to try, best last, with their ranks
     count: NDArray[np.int64]  # (PLIES,): number of columns left in `order`
     best: NDArray[np.int64]  # (PLIES,): best value so far
-    scratch: NDArray[np.int64]  # (8,): for sorting
+    lines: NDArray[np.int64]  # (64,): of each cell how many lines of four it is in
     at: NDArray[np.int64]  # (8,): depth, task, value of the last child, nodes so far, best column at the root
 
 
-def stack_for() -> Stack:
-    """An empty stack."""
+def stack_for(board: NDArray[np.uint64]) -> Stack:
+    """An empty stack for a position's board."""
     words, numbers = np.uint64, np.int64
     return Stack(
         np.zeros(PLIES * 8, words),
-        np.zeros(PLIES * 8, words),
+        np.zeros(PLIES * LANE_WORDS, words),
         np.zeros(PLIES * 8, numbers),
         np.zeros(PLIES, numbers),
         np.zeros(PLIES, numbers),
-        np.zeros(8, numbers),
+        lines_through(board),
         np.zeros(8, numbers),
     )
+
+
+def lines_through(board: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Of each cell by its bit, in how many lines of four cells it is."""
+    cells = int(board[MINE] | board[YOURS] | (CELLS & ~board[TAKEN]))
+    found = np.zeros(64, np.int64)
+    for cell in range(KEY_BITS):
+        for step in (1, 6, 7, 8):
+            line = [cell + step * i for i in range(4)]
+            if all(cells >> bit & 1 for bit in line):
+                found[line] += 1
+    return found
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -89,143 +118,181 @@ def place_of(key: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def rank_moves(
-    children: Any,
-    orders: Any,
-    scratch: Any,
-    row: int,
-    mine: int,
-    taken: int,
-    cells: int,
-    moves: int,
-    no_stone: int,
-    known: int,
-) -> tuple[int, int]:
-    """Order the moves: the table's move, then by winning cells made, then by distance from the centre.
+def entry_of(entries: Any, place: int, check: int) -> int:
+    """A position's entry, 0 if there is none."""
+    entry = entries[place]
+    if entry >> CHECK_SHIFT != check:
+        entry = entries[place + ONE]
+    return entry if entry >> CHECK_SHIFT == check else ZERO
 
-    Returns their number, and a column that wins in three plies, -1 if there is none: it makes two winning cells at
-    once, or two above each other of which one is within reach. The first loop compiles to vector instructions.
-    """
-    free = CELLS & ~taken
-    for i in range(COLUMNS):
-        move = cells & COLUMN[i]
-        wins = winning_cells(mine | move) & free & ~move
-        at_once = wins & ((cells & ~move) | over(move, no_stone))
-        twice = (at_once & (at_once - ONE)) | (over(at_once, no_stone) & wins)
-        children[row + i] = wins
-        orders[row + i] = np.int64(count_bits(wins)) if twice == ZERO else np.int64(WON)
-    number, winner = 0, -1
+
+@njit(cache=True, nogil=True, inline="always")
+def bounds_of(entry: int) -> tuple[int, int]:
+    """Lower and upper bound of an entry."""
+    low = np.int64((entry >> LOWER_SHIFT) & SEVEN) - OFFSET
+    return low, np.int64((entry >> UPPER_SHIFT) & SEVEN) - OFFSET
+
+
+@njit(cache=True, nogil=True, inline="always")
+def rank_moves(orders: Any, row: int, lanes: Any, lane: int, lines: Any, moves: int, known: int) -> int:
+    """Order the moves: the table's move last, before it by winning cells made and by lines through the cell."""
+    number = 0
     while moves != ZERO:
-        column = np.int64(lowest_bit_index(moves)) // COLUMN_BITS
+        bit = np.int64(lowest_bit_index(moves))
+        column = column_of(moves)
         moves &= moves - ONE
-        rank = orders[row + column]
-        if rank == WON:
-            winner = column
-            break
-        rank = rank * 64 - abs(2 * column - CENTRE) + (KNOWN if column == known else 0)
+        rank = np.int64(lanes[lane + RANK + column]) + lines[bit] + (KNOWN_MOVE if column == known else 0)
         place = number
-        while place > 0 and scratch[place - 1] >> 3 >= rank:
-            scratch[place] = scratch[place - 1]
+        while place > 0 and orders[row + place - 1] >> 3 >= rank:
+            orders[row + place] = orders[row + place - 1]
             place -= 1
-        scratch[place] = rank << 3 | column
+        orders[row + place] = rank << 3 | column
         number += 1
+    return number
+
+
+@njit(cache=True, nogil=True, inline="always")
+def look_up_replies(
+    entries: Any, bits: int, orders: Any, row: int, number: int, yours: int, taken: int, cells: int, bound: int
+) -> tuple[int, int, int]:
+    """What the table knows of the replies to `number` moves in order; drops the moves that it refutes.
+
+    Returns the number of moves left, the best value of those dropped, and a column that exceeds the bound, else -1;
+    then the value is that column's.
+    """
+    left, best = 0, -OFFSET
     for i in range(number):
-        orders[row + i] = scratch[i]
-    return number, winner
+        column = orders[row + i] & 7
+        grown = taken | (cells & COLUMN[column])
+        place, check = place_of(key_of(yours, grown), bits)
+        entry = entry_of(entries, place, check)
+        if entry != ZERO:
+            low, high = bounds_of(entry)
+            if -high > bound:
+                return left, -high, column
+            if -low <= bound:
+                best = max(best, -low)
+                continue
+        orders[row + left] = orders[row + i]
+        left += 1
+    return left, best, -1
+
+
+@njit(cache=True, nogil=True)
+def listed_value(listed: Listed, mine: int, taken: int) -> int:
+    """A position's value in the book, NOT_LISTED if it has none."""
+    key = least_key(mine, taken, listed.width, listed.is_lopsided)
+    place = np.searchsorted(listed.keys, key)
+    if place < len(listed.keys) and listed.keys[place] == key:
+        return np.int64(listed.values[place])
+    return NOT_LISTED
 
 
 @njit(cache=True, nogil=True)
 def search_slice(
-    stack: Stack, table: Any, bits: int, board: Any, alpha: int, deadline_ns: int, nodes: int, stop: Any
+    stack: Stack, table: Any, bits: int, board: Any, listed: Listed, alpha: int, deadline_ns: int, nodes: int, stop: Any
 ) -> bool:
     """Search until the question is answered, time or nodes run out, or `stop` is set; returns whether it is answered.
 
-    The root must have no win at once. The answer is at[2]: greater than alpha means yes, by the column at[4].
+    The root must have three empty cells or more, no win at once, a safe move, and an alpha that leaves it open whether
+    the side to move wins in three plies or loses in four. The answer is at[2]: greater than alpha means yes, by the
+    column at[4].
     """
-    boards, children, orders = pointer_to(stack.board), pointer_to(stack.child), pointer_to(stack.order)
-    counts, bests, scratch = pointer_to(stack.count), pointer_to(stack.best), pointer_to(stack.scratch)
-    entries = pointer_to(table)
+    boards, lanes, orders = pointer_to(stack.board), pointer_to(stack.lanes), pointer_to(stack.order)
+    counts, bests, lines = pointer_to(stack.count), pointer_to(stack.best), pointer_to(stack.lines)
+    entries, words = pointer_to(table), pointer_to(board)
     no_stone, upper_cells = board[NO_STONE], board[UPPER]
-    all_cells = np.int64(count_bits((~board[TAKEN]) & CELLS) + count_bits(board[MINE] | board[YOURS]))
     root_stones = np.int64(count_bits(board[MINE] | board[YOURS]))
+    root_left = np.int64(count_bits((~board[TAKEN]) & CELLS))
     depth, task, value = stack.at[0], stack.at[1], stack.at[2]
     table_bits = np.uint64(bits)
     count, is_answered = 0, False
     while True:
         row = depth * 8
         bound = alpha if depth & 1 == 0 else -alpha - 1
+        left = root_left - depth
         if task == ENTER:
             # Step 1. Stop?
             if count == nodes or (count & POLL == POLL and (is_raised(stop) or monotonic_ns() >= deadline_ns)):
                 break
             count += 1
             mine, yours, taken = boards[row], boards[row + 1], boards[row + 2]
-            my_wins, your_wins = boards[row + 3], boards[row + 4]
-            left = all_cells - root_stones - depth
+            moves = boards[row + MOVES]
             task = LEAVE
-            # Step 2. Moves after which the opponent cannot win at once.
+            # Step 2. Opening book, then transposition table.
+            if root_stones + depth <= listed.plies and depth > 0:
+                value = listed_value(listed, mine, taken)
+                if value != NOT_LISTED:
+                    continue
+            known = np.int64(NO_COLUMN)
+            if left > TABLE_CELLS:
+                key = key_of(mine, taken)
+                boards[row + KEY] = key
+                place, check = place_of(key, table_bits)
+                entry = entry_of(entries, place, check)
+                if entry != ZERO:
+                    low, high = bounds_of(entry)
+                    known = np.int64(entry & FOUR)
+                    if low > bound and (depth > 0 or known != NO_COLUMN):
+                        value, stack.at[4] = low, known if depth == 0 else stack.at[4]
+                        continue
+                    if high <= bound:
+                        value = high
+                        continue
+            # Step 3. A win in three plies? Else the earliest win is in five.
             cells = playable(taken)
-            moves = safe_moves(cells, your_wins, no_stone)
-            if moves == ZERO:
-                value = 1 - left
+            lane = depth * LANE_WORDS
+            good_cells = upper_cells if left & 1 == 1 else ~upper_cells
+            won = look_at_moves(lanes, lane, mine, taken, cells, moves, no_stone, good_cells)
+            if won != ZERO:
+                value, stack.at[4] = left - 2, column_of(won) if depth == 0 else stack.at[4]
                 continue
-            # Step 3. The earliest win is in three plies, the earliest loss in four.
-            if left <= 2:
+            if left == 3:
                 value = 0
                 continue
-            if bound >= left - 2:
-                value = left - 2
+            if bound >= left - 4:
+                value = left - 4
                 continue
-            if bound < 3 - left:
-                value = 3 - left
+            # Step 4. Parity: drop the moves that it refutes.
+            told, refuted = told_by_parity(
+                lanes, lane, mine, yours, taken, boards[row + YOUR_WINS], moves, words, bound, left & 1 == 1
+            )
+            if told != ZERO:
+                value, stack.at[4] = max(0, bound + 1), column_of(told) if depth == 0 else stack.at[4]
                 continue
-            key = key_of(mine, taken)
-            place, check = place_of(key, table_bits)
-            prefetch(entries, np.int64(place))
-            # Step 4. Parity.
-            told = claims(mine, yours, taken, my_wins, your_wins, upper_cells, no_stone, bound) if depth > 0 else 0
-            if told != 0:
-                value = max(0, bound + 1) if told > 0 else min(bound, 0)
-                continue
-            # Step 5. Transposition table.
-            known = 15
-            entry = entries[place]
-            if entry >> CHECK_SHIFT != check:
-                entry = entries[place + ONE]
-            if entry >> CHECK_SHIFT == check and entry != ZERO:
-                low = np.int64((entry >> LOWER_SHIFT) & SEVEN) - OFFSET
-                high = np.int64((entry >> UPPER_SHIFT) & SEVEN) - OFFSET
-                known = np.int64(entry & FOUR)
-                if low > bound:
-                    value = low
-                    if depth == 0:
-                        stack.at[4] = known
-                    if depth > 0 or known < 15:
-                        continue
-                elif high <= bound:
-                    value = high
+            best = 1 - left if refuted == ZERO else min(0, bound)
+            moves &= ~refuted
+            # Step 5. Order the others, and fetch what the table has of their replies.
+            if left - 1 > TABLE_CELLS:
+                later = moves
+                while later != ZERO:
+                    move = later & (ZERO - later)
+                    later ^= move
+                    prefetch(entries, np.int64(place_of(key_of(yours, taken | move), table_bits)[0]))
+            number = rank_moves(orders, row, lanes, lane, lines, moves, known)
+            if left > LOOK_AHEAD_CELLS:
+                number, known_best, column = look_up_replies(
+                    entries, table_bits, orders, row, number, yours, taken, cells, bound
+                )
+                best = max(best, known_best)
+                if column >= 0:
+                    value, stack.at[4] = known_best, column if depth == 0 else stack.at[4]
                     continue
-            # Step 6. Rank the moves; one of them may win in three plies.
-            boards[row + KEY] = key
-            number, winner = rank_moves(children, orders, scratch, row, mine, taken, cells, moves, no_stone, known)
-            if winner >= 0:
-                value = left - 2
-                if depth == 0:
-                    stack.at[4] = winner
+            if number == 0:
+                value = best
                 continue
-            counts[depth], bests[depth] = number, 1 - left
+            counts[depth], bests[depth] = number, best
             task = NEXT
         elif task == NEXT:
             counts[depth] -= 1
             column = orders[row + counts[depth]] & 7
             mine, yours, taken = boards[row], boards[row + 1], boards[row + 2]
             move = playable(taken) & COLUMN[column]
-            wins = children[row + column]
-            your_wins = boards[row + 4]
+            lane = depth * LANE_WORDS + column
             depth += 1
             row += 8
             boards[row], boards[row + 1], boards[row + 2] = yours, mine | move, taken | move
-            boards[row + 3], boards[row + 4] = your_wins & ~move, wins
+            boards[row + YOUR_WINS], boards[row + MOVES] = lanes[lane + WINS], lanes[lane + SAFE]
             task = ENTER
         else:
             if depth == 0:
@@ -235,15 +302,15 @@ def search_slice(
             row -= 8
             bound = -bound - 1
             value, task = -value, NEXT
-            if value > bests[depth]:
-                bests[depth] = value
+            bests[depth] = max(bests[depth], value)
             if value > bound or counts[depth] == 0:
                 column = orders[row + counts[depth]] & 7
                 value, task = bests[depth], LEAVE
                 if depth == 0 and value > bound:
                     stack.at[4] = column
-                place, check = place_of(boards[row + KEY], table_bits)
-                remember(entries, place, check, value, value > bound, column, root_stones + depth, root_stones)
+                if left + 1 > TABLE_CELLS:
+                    place, check = place_of(boards[row + KEY], table_bits)
+                    remember(entries, place, check, value, value > bound, column, root_stones + depth, root_stones)
     stack.at[0], stack.at[1], stack.at[2] = depth, task, value
     stack.at[3] += count
     return is_answered
@@ -268,7 +335,7 @@ def remember(
         low = value
     else:
         high = value
-        column = np.int64(15)
+        column = np.int64(NO_COLUMN)
     entries[place] = (
         (check << CHECK_SHIFT)
         | (np.uint64(low + OFFSET) << LOWER_SHIFT)
@@ -299,8 +366,8 @@ def spread(table: Any, bits: int, more_bits: int) -> None:
 def ask(stack: Stack, board: NDArray[np.uint64]) -> None:
     """Prepare a question about a position."""
     stack.board[:3] = board[:3]
-    free = CELLS & ~board[TAKEN]
-    stack.board[3] = winning_cells(board[MINE]) & free
-    stack.board[4] = winning_cells(board[YOURS]) & free
+    your_wins = winning_cells(board[YOURS]) & CELLS & ~board[TAKEN]
+    stack.board[YOUR_WINS] = your_wins
+    stack.board[MOVES] = safe_moves(playable(board[TAKEN]), your_wins, board[NO_STONE])
     stack.at[:3] = 0, ENTER, 0
     stack.at[4] = -1

@@ -32,15 +32,19 @@ class Valuation:
     def __init__(self, board: Words, table: Table, book: Book | None = None, *, with_move: bool = False) -> None:
         self.board, self._table, self._with_move = board, table, with_move
         self._left = int(CELLS & ~board[TAKEN]).bit_count()
-        self._low, self._high = 1 - self._left, self._left - 2  # a loss in two plies, a win in three
+        self._low, self._high = 3 - self._left, self._left - 2  # a loss in four plies, a win in three
         self._stack: kernel.Stack | None = None
         self._alpha = 0
         self.value: int | None = None
         self.column: int | None = None
-        wins = int(playable(board[TAKEN]) & winning_cells(board[MINE]))
+        self._listed = book.listed if book else kernel.NOTHING_LISTED
+        cells, yours = playable(board[TAKEN]), winning_cells(board[YOURS]) & CELLS & ~board[TAKEN]
+        wins = int(cells & winning_cells(board[MINE]))
         if wins:
             self.value, self.column = self._left, (wins.bit_length() - 1) // COLUMN_BITS
-        elif self._left < 2:
+        elif self._left and not safe_moves(cells, yours, board[NO_STONE]):
+            self.value, self.column = 1 - self._left, self._any_column()
+        elif self._left <= 2:
             self.value, self.column = 0, self._any_column()
         elif book and (known := book.value_of(board)) is not None:
             self.value = known
@@ -66,19 +70,22 @@ class Valuation:
         """Positions searched so far."""
         return int(self._stack.at[3]) if self._stack else 0
 
-    def work(self, deadline_ns: int, nodes: int, stop: Stop) -> None:
-        """Continue within the limits, through as many questions as can be answered."""
+    def work(self, deadline_ns: int, nodes: int, stop: Stop, *, is_alone: bool = True) -> None:
+        """Continue within the limits, through as many questions as can be answered.
+
+        The table may grow, unless other threads use it (not `is_alone`).
+        """
         if self._stack is None:
-            self._stack = kernel.stack_for()
+            self._stack = kernel.stack_for(self.board)
             self._ask()
         end = self.nodes + nodes
         while not self.is_finished and self.nodes < end:
-            room = self._table.nodes_to_growth(self.nodes)
+            room = self._table.nodes_to_growth(self.nodes) if is_alone else None
             if room == 0:
                 self._table.grow()
                 continue
             most = min(end - self.nodes, room or end)
-            place: Any = (self._stack, self._table.entries, np.int64(self._table.bits), self.board)
+            place: Any = (self._stack, self._table.entries, np.int64(self._table.bits), self.board, self._listed)
             limits: Any = (np.int64(self._alpha), np.int64(deadline_ns), np.int64(most), stop.flag)
             before = self.nodes
             if kernel.search_slice(*place, *limits):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plyd.engines.connect4.rules import EMPTY, FORBIDDEN, STONES, Position, mover
-from plyd.engines.core.intrinsics import count_bits
+from plyd.engines.core.intrinsics import lowest_bit_index
 from plyd.engines.core.kernel_cache import njit
 
 COLUMNS, ROWS, COLUMN_BITS = 8, 6, 7
@@ -27,8 +27,7 @@ BOTTOM = np.uint64(sum(1 << COLUMN_BITS * column for column in range(COLUMNS)))
 CELLS = np.uint64(int(BOTTOM) * 63)
 WITH_GUARD = np.uint64(int(BOTTOM) * 127)
 COLUMN = np.array([127 << COLUMN_BITS * column for column in range(COLUMNS)], np.uint64)
-MINE, YOURS, TAKEN, NO_STONE, UPPER = range(5)  # items of a board's array
-ITEMS = 5
+MINE, YOURS, TAKEN, NO_STONE, UPPER, DEEP = range(6)  # items of a board's array; DEEP is the first of ROWS + 1
 
 
 def fits(position: Position) -> bool:
@@ -37,12 +36,13 @@ def fits(position: Position) -> bool:
 
 
 def board_words(position: Position) -> NDArray[np.uint64]:
-    """A position as an array for kernels: MINE, YOURS, TAKEN, NO_STONE (the forbidden cell), UPPER.
+    """A position as an array for kernels: MINE, YOURS, TAKEN, NO_STONE (the forbidden cell), UPPER, DEEP...
 
     UPPER is every second cell of a column counted from the top, without the forbidden one: the cells of the side that
-    moves last if each of its moves answers in the column of the opponent's (see `claims`).
+    moves last if each of its moves answers in the column of the opponent's (see parity.py). DEEP + n is every cell with
+    at least n cells above it in its column, without the forbidden one.
     """
-    me, board = STONES[mover(position)], [0] * ITEMS
+    me, board = STONES[mover(position)], [0] * (DEEP + ROWS + 1)
     board[TAKEN] = int(CELLS)
     for column in range(len(position.rows[0])):
         from_top = 0
@@ -52,6 +52,8 @@ def board_words(position: Position) -> NDArray[np.uint64]:
                 board[NO_STONE] = bit
                 continue
             board[UPPER] |= bit if from_top % 2 == 0 else 0
+            for above in range(from_top + 1):
+                board[DEEP + above] |= bit
             from_top += 1
             if cell == EMPTY:
                 board[TAKEN] ^= bit
@@ -120,8 +122,8 @@ def winning_cells(stones: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def has_four(stones: np.uint64) -> bool:
-    """Whether four of these stones stand in line."""
+def fours(stones: np.uint64) -> np.uint64:
+    """The first cell of each four in line among these stones."""
     pairs = stones & (stones >> ONE)
     found = pairs & (pairs >> TWO)
     pairs = stones & (stones >> np.uint64(7))
@@ -129,7 +131,7 @@ def has_four(stones: np.uint64) -> bool:
     pairs = stones & (stones >> np.uint64(6))
     found |= pairs & (pairs >> np.uint64(12))
     pairs = stones & (stones >> np.uint64(8))
-    return (found | (pairs & (pairs >> np.uint64(16)))) != ZERO
+    return found | (pairs & (pairs >> np.uint64(16)))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -147,74 +149,7 @@ def safe_moves(cells: np.uint64, your_wins: np.uint64, no_stone: np.uint64) -> n
     return (cells if forced == ZERO else forced) & ~under(your_wins, no_stone)
 
 
-@njit(cache=True, nogil=True)
-def lasting_threat_wins(
-    wins: np.uint64, other: np.uint64, taken: np.uint64, upper: np.uint64, no_stone: np.uint64
-) -> bool:
-    """Whether a winning cell decides the game for the side that does not move last (see `claims`).
-
-    Nobody wants to play under such a cell outside of UPPER: its owner would be blocked, the opponent would let him win.
-    Without that part of the column the number of cells left is odd, so its owner moves last elsewhere, and the opponent
-    runs out of other moves: unless the cells that he can get by then make four.
-    """
-    empty, cells = CELLS & ~taken, playable(taken)
-    targets = wins & empty & ~upper & ~cells
-    while targets != ZERO:
-        target = targets & (ZERO - targets)
-        targets ^= target
-        last = under(target, no_stone)
-        column = column_of(target)
-        below = column & (last | (last - ONE))
-        elsewhere = (empty & ~upper) | (cells & upper)
-        within = ((empty & upper) | (cells & ~upper)) & below
-        if not has_four(other | (elsewhere & ~column) | within):
-            return True
-    return False
-
-
 @njit(cache=True, nogil=True, inline="always")
-def column_of(cell: np.uint64) -> np.uint64:
-    """All cells of a cell's column."""
-    column = np.uint64(0)
-    for i in range(COLUMNS):
-        if COLUMN[i] & cell != ZERO:
-            column = COLUMN[i]
-    return column
-
-
-@njit(cache=True, nogil=True)
-def claims(
-    mine: np.uint64,
-    yours: np.uint64,
-    taken: np.uint64,
-    my_wins: np.uint64,
-    your_wins: np.uint64,
-    upper: np.uint64,
-    no_stone: np.uint64,
-    alpha: int,
-) -> int:
-    """1 if the value is certainly greater than alpha, -1 if it is not, 0 if these rules do not tell.
-
-    The side that moves last if the board fills can answer each move in the same column, and then gets UPPER, every
-    second cell from the top. Where a column has an odd number of empty cells, its next cell may become anyone's: the
-    number of such columns is even with the opponent to move, so that an answer is always possible. If the opponent has
-    no four with all he can get, he cannot win; if UPPER makes four, he loses.
-    """
-    empty, cells = CELLS & ~taken, playable(taken)
-    rest = (empty & ~upper) | (cells & upper)
-    kept = empty & upper & ~cells
-    if count_bits(empty) & 1 == 0:  # the opponent moves last
-        if lasting_threat_wins(my_wins, yours, taken, upper, no_stone):
-            return 1 if alpha <= 0 else 0
-        if alpha >= 0:
-            return 0 if has_four(mine | rest) else -1
-        if alpha == -1 and not has_four(mine | rest) and has_four(yours | kept):
-            return -1
-        return 1 if not has_four(yours | empty) else 0
-    if lasting_threat_wins(your_wins, mine, taken, upper, no_stone):
-        return -1 if alpha >= -1 else 0
-    if alpha < 0:
-        return 0 if has_four(yours | rest) else 1
-    if alpha == 0 and not has_four(yours | rest) and has_four(mine | kept):
-        return 1
-    return -1 if not has_four(mine | empty) else 0
+def column_of(cell: np.uint64) -> np.int64:
+    """The column of the lowest of these cells."""
+    return np.int64(lowest_bit_index(cell)) // COLUMN_BITS

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from plyd.cluster.options import cluster_options, cluster_settings
 from plyd.engines.core.training_run import TrainingRun, readable_errors, run_options
 from plyd.models.policy_value import START
 
@@ -104,9 +105,16 @@ from plyd.models.policy_value import START
     "--processes",
     type=click.IntRange(1, 256),
     default=os.cpu_count() or 1,
-    help="Worker processes that play.  [default: number of cores]",
+    help="Worker processes that play, without --cluster.  [default: number of cores]",
 )
+@cluster_options("core")
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Threads that learn.")
+@click.option(
+    "--learners",
+    type=click.IntRange(0, 256),
+    default=0,
+    help="Workers that compute gradients of parts of each batch, instead of the threads.  [default: 0]",
+)
 @click.option(
     "--ship",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -123,6 +131,7 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     plyd train gomoku --minutes 60 --plot
     plyd train gomoku --bootstrap games.jsonl --bootstrap-steps 5000
     plyd train gomoku --from models/weights/gomoku-freestyle.plyd --rate 0.01
+    plyd train gomoku --cluster head:6379 --threads 4
     plyd serve gomoku --model runs/gomoku-3x32/nets/005000.plyd
     """
     try:
@@ -133,6 +142,7 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     from plyd.engines.gomoku.train.self_play import SelfPlayParams
     from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer
 
+    cluster = cluster_settings(settings)
     sizes = sizes_of(settings["sizes"])
     style_names = ("simulations", "quick_simulations", "full_share", "hot_plies", "opening_plies")
     style = SelfPlayParams(**{name: settings[name] for name in style_names}, sizes=sizes)
@@ -141,7 +151,7 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     folder = settings["out"] or Path("runs") / f"gomoku-{blocks}x{channels}"
     with readable_errors(folder):
         plan = GomokuPlan(blocks, channels, **others, style=style)
-        trainer = GomokuTrainer(plan, folder, settings["processes"], settings["threads"])
+        trainer = GomokuTrainer(plan, folder, settings["processes"], settings["threads"], cluster, settings["learners"])
         trainer.bootstrap(list(settings["bootstrap"]))
         with TrainingRun(folder, trainer) as run:
             first = settings["begin_with"] or folder / START

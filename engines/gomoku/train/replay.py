@@ -9,6 +9,7 @@ the visits of the search by ply. In a game without `visits`, the move played is 
 ply without an entry is used for the value only.
 """
 
+import functools
 import json
 from collections import deque
 from collections.abc import Iterable
@@ -129,6 +130,37 @@ class Batch:
     result: NDArray[np.float32]  # (B,): for the side to move
 
 
+Kind = tuple[int, Rule]  # size of the board, and the rule
+Place = tuple[TrainingGame, int]  # a position: its game, and its ply
+
+
+class PlaceQueue:
+    """Positions, the oldest first, any of which is found by its number; the oldest are removed in constant time."""
+
+    def __init__(self) -> None:
+        self._places: list[Place] = []
+        self._removed = 0  # at the beginning of the list
+
+    def __len__(self) -> int:
+        return len(self._places) - self._removed
+
+    def __getitem__(self, number: int) -> Place:
+        return self._places[self._removed + number]
+
+    def add(self, game: TrainingGame) -> int:
+        """Add the positions of a game; their number."""
+        plies = game.plies()
+        self._places += [(game, ply) for ply in plies]
+        return len(plies)
+
+    def remove(self, count: int) -> None:
+        """Remove the oldest positions."""
+        self._removed += count
+        if 2 * self._removed > len(self._places):  # so that a removed position is moved at most once
+            del self._places[: self._removed]
+            self._removed = 0
+
+
 class ReplayBuffer:
     """The latest games, up to a number of positions."""
 
@@ -136,30 +168,28 @@ class ReplayBuffer:
         self.capacity = positions
         self.games: deque[TrainingGame] = deque()
         self.positions = 0
-        self._index: dict[tuple[int, Rule], list[tuple[TrainingGame, int]]] | None = None
-        self._boards: dict[tuple[int, Rule], Board] = {}
+        self._counts: deque[int] = deque()  # positions of each game
+        self._places: dict[Kind, PlaceQueue] = {}
+        self._boards: dict[Kind, Board] = {}
 
     def add(self, games: Iterable[TrainingGame]) -> None:
         """Adds games, and removes the oldest ones if there are too many positions."""
         for game in games:
             self.games.append(game)
-            self.positions += len(game.plies())
+            self._counts.append(self._places.setdefault((game.size, game.rule), PlaceQueue()).add(game))
+            self.positions += self._counts[-1]
         while self.positions > self.capacity and len(self.games) > 1:
-            self.positions -= len(self.games.popleft().plies())
-        self._index = None
+            oldest, count = self.games.popleft(), self._counts.popleft()
+            self._places[oldest.size, oldest.rule].remove(count)
+            self.positions -= count
 
     def sample(self, count: int, rng: np.random.Generator) -> Batch:
         """Random positions of one random board size, each in one of its eight symmetries."""
-        if self._index is None:
-            self._index = {}
-            for game in self.games:
-                places = self._index.setdefault((game.size, game.rule), [])
-                places += [(game, ply) for ply in game.plies()]
-        kinds = list(self._index)
-        shares = np.array([len(self._index[kind]) for kind in kinds], np.float64)
+        kinds = sorted(kind for kind, places in self._places.items() if places)
+        shares = np.array([len(self._places[kind]) for kind in kinds], np.float64)
         size, rule = kind = kinds[rng.choice(len(kinds), p=shares / shares.sum())]
-        places = self._index[kind]
-        chosen = [places[i] for i in rng.integers(0, len(places), count)]
+        places = self._places[kind]
+        chosen = [places[i] for i in rng.integers(0, len(places), count).tolist()]
         images = rng.integers(0, IMAGES, count).astype(np.uint8)
         if kind not in self._boards:
             self._boards[kind] = empty_board(size, rule)
@@ -167,35 +197,55 @@ class ReplayBuffer:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything as arrays, for a checkpoint."""
-        facts = [
-            (game.size, game.result, game.opening, RULES_IN_FILES.index(game.rule), len(game.moves), len(game.policies))
-            for game in self.games
-        ]
-        policies = [(ply, *policy) for game in self.games for ply, policy in game.policies.items()]
-        none = np.zeros(0, np.int16)
-        return {
-            "games": np.array(facts, np.int16).reshape(-1, 6),
-            "moves": np.concatenate([none, *(game.moves for game in self.games)]),
-            "plies": np.array([(ply, len(cells)) for ply, cells, _ in policies], np.int16).reshape(-1, 2),
-            "cells": np.concatenate([none, *(cells for _, cells, _ in policies)]),
-            "shares": np.concatenate([none, *(shares for _, _, shares in policies)]).astype(np.float16),
-        }
+        return games_as_arrays(self.games)
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores the state that `arrays` returned."""
         self.games.clear()
+        self._counts.clear()
+        self._places.clear()
         self.positions = 0
-        move, policy, cell, games = 0, 0, 0, []
-        for size, result, opening, rule, moves, policies in arrays["games"].tolist():
-            game = TrainingGame(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
-            move += moves
-            for ply, cells in arrays["plies"][policy : policy + policies].tolist():
-                shares = arrays["shares"][cell : cell + cells].astype(np.float32)
-                game.policies[ply] = (arrays["cells"][cell : cell + cells], shares)
-                cell += cells
-            policy += policies
-            games.append(game)
-        self.add(games)
+        self.add(games_of_arrays(arrays))
+
+
+def games_as_arrays(games: Iterable[TrainingGame]) -> dict[str, NDArray[Any]]:
+    """Games as five arrays: for a checkpoint, and for the way from a player to the learner."""
+    games = list(games)
+    facts = [
+        (game.size, game.result, game.opening, RULES_IN_FILES.index(game.rule), len(game.moves), len(game.policies))
+        for game in games
+    ]
+    policies = [(ply, *policy) for game in games for ply, policy in game.policies.items()]
+    none = np.zeros(0, np.int16)
+    return {
+        "games": np.array(facts, np.int16).reshape(-1, 6),
+        "moves": np.concatenate([none, *(game.moves for game in games)]),
+        "plies": np.array([(ply, len(cells)) for ply, cells, _ in policies], np.int16).reshape(-1, 2),
+        "cells": np.concatenate([none, *(cells for _, cells, _ in policies)]),
+        "shares": np.concatenate([none, *(shares for _, _, shares in policies)]).astype(np.float16),
+    }
+
+
+def games_of_arrays(arrays: dict[str, NDArray[Any]]) -> list[TrainingGame]:
+    """The games that `games_as_arrays` turned into arrays."""
+    move, policy, cell, games = 0, 0, 0, []
+    all_shares = arrays["shares"].astype(np.float32)
+    for size, result, opening, rule, moves, policies in arrays["games"].tolist():
+        game = TrainingGame(size, arrays["moves"][move : move + moves], result, opening, {}, RULES_IN_FILES[rule])
+        move += moves
+        for ply, cells in arrays["plies"][policy : policy + policies].tolist():
+            game.policies[ply] = (arrays["cells"][cell : cell + cells], all_shares[cell : cell + cells])
+            cell += cells
+        policy += policies
+        games.append(game)
+    return games
+
+
+@functools.cache
+def image_table(size: int) -> NDArray[np.int16]:
+    """Where each cell is in each of a board's symmetries: (IMAGES, size * size)."""
+    cells = [[image_of.py_func(cell, size, image) for cell in range(size * size)] for image in range(IMAGES)]
+    return np.array(cells, np.int16)
 
 
 def batch_of(board: Board, size: int, chosen: list[tuple[TrainingGame, int]], images: NDArray[np.uint8]) -> Batch:
@@ -209,12 +259,12 @@ def batch_of(board: Board, size: int, chosen: list[tuple[TrainingGame, int]], im
         np.zeros(count, np.float32),
         np.array([game.result * (1 if ply % 2 == 0 else -1) for game, ply in chosen], np.float32),
     )
+    table = image_table(size)
     for i, (game, ply) in enumerate(chosen):
         moves[i, :ply] = game.moves[:ply]
         if ply in game.policies:
             cells, shares = game.policies[ply]
-            for cell, share in zip(cells.tolist(), shares.tolist(), strict=True):
-                batch.policy[i, image_of.py_func(cell, size, int(images[i]))] += share
+            batch.policy[i, table[images[i], cells]] = shares
             batch.weight[i] = 1
     planes_of_games(board, size, moves, plies, images, batch.planes)
     return batch

@@ -1,24 +1,21 @@
-"""Self-play games of a network, rating matches between two networks, and the worker process that plays them.
+"""Self-play games of a network, rating matches between two networks, and the worker that plays them."""
 
-Run as a module, it reads jobs, one line of JSON each, and answers each with one line. A worker ends when its input
-ends, so it never outlives the trainer.
-"""
-
-import json
-import sys
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plyd.engines.gomoku.board.board import NOBODY, X
-from plyd.engines.gomoku.mcts.inference import Evaluates, load_network
+from plyd.engines.gomoku.mcts.inference import Evaluates, Evaluator
 from plyd.engines.gomoku.mcts.nodes import LOSS, OPEN, WIN
 from plyd.engines.gomoku.mcts.search_tree import SearchTree, params_of
-from plyd.engines.gomoku.train.replay import TrainingGame, as_line
+from plyd.engines.gomoku.rules import SMALLEST
+from plyd.engines.gomoku.train.replay import TrainingGame, games_as_arrays
 
+SELF_PLAY, MATCH = "self-play", "match"  # kinds of jobs
 NETWORKS_KEPT = 3
 OPENING_TRIES, EVEN = 8, 0.6  # tries for an opening with an absolute value below EVEN, else the most even one
 NEAR = 2  # distance of an opening move from another stone
@@ -142,50 +139,44 @@ def match(evaluators: tuple[Evaluates, Evaluates], size: int, simulations: int, 
     return results
 
 
-def work(jobs: Any, answers: Any) -> None:
-    """Plays the job of each line and writes the answer, until the input ends."""
-    networks: OrderedDict[str, Evaluates] = OrderedDict()
+class SelfPlayWorker:
+    """Plays the games of a training run, one job after another (`plyd.cluster`).
 
-    def network(path: str) -> Evaluates:
-        if path not in networks:
-            networks[path] = load_network(Path(path))[0]
-        networks.move_to_end(path)
-        while len(networks) > NETWORKS_KEPT:
-            networks.popitem(last=False)
-        return networks[path]
+    A job names its networks; their ONNX models come with it, and are kept by name.
+    """
 
-    for line in jobs:
-        job = json.loads(line)
-        if job["kind"] == "self-play":
-            style = SelfPlayParams(**job["style"] | {"sizes": tuple(job["style"]["sizes"])})
-            game, simulations = self_play(network(job["networks"][0]), style, job["seed"])
-            answer = {"kind": "self-play", "game": as_line(game), "simulations": simulations}
-        else:
-            one, other = job["networks"]
-            results = match((network(one), network(other)), job["size"], job["simulations"], job["seed"])
-            answer = {"kind": "match", "networks": job["networks"], "results": results}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+    def __init__(self, settings: Mapping[str, Any], cores: int) -> None:  # noqa: ARG002
+        self._networks: OrderedDict[str, Evaluates] = OrderedDict()
+        self_play(warm_network, SelfPlayParams(4, 4, 1.0, sizes=(SMALLEST,)), 0)  # kernels are compiled now
 
+    def work(self, job: Mapping[str, Any], *models: bytes) -> dict[str, Any]:
+        """A game of self-play, or the results of a rating match."""
+        networks = [self._network(*named) for named in zip(job["networks"], models, strict=True)]
+        if job["kind"] == SELF_PLAY:
+            game, simulations = self_play(networks[0], job["style"], job["seed"])
+            return {"kind": SELF_PLAY, "games": games_as_arrays([game]), "simulations": simulations}
+        results = match((networks[0], networks[1]), job["size"], job["simulations"], job["seed"])
+        return {"kind": MATCH, "networks": job["networks"], "results": results}
 
-def self_play_job(path: Path, style: SelfPlayParams, seed: int) -> str:
-    """The line of a self-play job."""
-    return json.dumps({"kind": "self-play", "networks": [str(path)], "style": asdict(style), "seed": seed}) + "\n"
+    def _network(self, name: str, model: bytes) -> Evaluates:
+        if name not in self._networks:
+            self._networks[name] = Evaluator(model)
+        self._networks.move_to_end(name)
+        while len(self._networks) > NETWORKS_KEPT:
+            self._networks.popitem(last=False)
+        return self._networks[name]
 
 
-def match_job(paths: tuple[Path, Path], size: int, simulations: int, seed: int) -> str:
-    """The line of a rating job: two games between two networks."""
-    networks = [str(path) for path in paths]
-    return (
-        json.dumps({"kind": "match", "networks": networks, "size": size, "simulations": simulations, "seed": seed})
-        + "\n"
-    )
+def warm_network(planes: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """A network that knows nothing."""
+    return np.zeros((len(planes), planes.shape[2] ** 2), np.float32), np.zeros(len(planes), np.float32)
 
 
-if __name__ == "__main__":
-    import contextlib
-    import signal
+def self_play_job(network: str, style: SelfPlayParams, seed: int) -> dict[str, Any]:
+    """A self-play job."""
+    return {"kind": SELF_PLAY, "networks": [network], "style": style, "seed": seed}
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer stops its workers itself
-    with contextlib.suppress(BrokenPipeError):
-        work(sys.stdin, sys.stdout)
+
+def match_job(networks: tuple[str, str], size: int, simulations: int, seed: int) -> dict[str, Any]:
+    """A rating job: two games between two networks."""
+    return {"kind": MATCH, "networks": list(networks), "size": size, "simulations": simulations, "seed": seed}

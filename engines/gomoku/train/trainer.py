@@ -8,6 +8,7 @@ losses, games, rating. In addition to the files of every run, the folder has
     start.plyd        the network that the run starts with, if `plyd models import` made the folder
 """
 
+import contextlib
 import math
 import threading
 import time
@@ -19,13 +20,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from plyd.cluster.options import ClusterSettings
 from plyd.engines.core.training_run import LogLine
 from plyd.engines.gomoku.train import curve
 from plyd.engines.gomoku.train.export import export
+from plyd.engines.gomoku.train.gradients import GradientFleet, gradient_spec
 from plyd.engines.gomoku.train.learner import Learner
-from plyd.engines.gomoku.train.replay import ReplayBuffer, TrainingGame, game_of, read_games
-from plyd.engines.gomoku.train.self_play import SelfPlayParams, match_job, self_play_job
-from plyd.engines.gomoku.train.workers import WorkerPool
+from plyd.engines.gomoku.train.players import Players, open_players, open_workers
+from plyd.engines.gomoku.train.replay import ReplayBuffer, games_of_arrays, read_games
+from plyd.engines.gomoku.train.self_play import SELF_PLAY, SelfPlayParams, match_job, self_play_job
 from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file, write_manifest
 from plyd.models.policy_value import CHECKPOINT_KIND, NETS
@@ -94,10 +97,19 @@ class GomokuTrainer:
 
     unit = "steps"
 
-    def __init__(self, plan: GomokuPlan, folder: Path, processes: int, threads: int = 1) -> None:
+    def __init__(
+        self,
+        plan: GomokuPlan,
+        folder: Path,
+        processes: int,
+        threads: int = 1,
+        cluster: ClusterSettings | None = None,
+        learners: int = 0,
+    ) -> None:
         torch.set_num_threads(threads)
         torch.manual_seed(plan.seed)
-        self.plan, self.folder, self.processes = plan, folder, processes
+        self.plan, self.folder = plan, folder
+        self._processes, self._cluster, self._learners = processes, cluster, learners
         self.learner = Learner(plan.blocks, plan.channels, plan.rate, plan.momentum, plan.decay, plan.average)
         self.memory, self.teachers = ReplayBuffer(plan.memory), ReplayBuffer(1 << 40)
         self.progress = GomokuProgress()
@@ -148,11 +160,11 @@ class GomokuTrainer:
             yield self._generation() if is_due else None
         if is_over():
             return
-        with WorkerPool(self.processes) as workers:
+        with self._gradients(), open_players(self._processes, self._cluster) as players:
             path = self._publish()
             self._rated = self._rated or path
             while not is_over():
-                self._exchange(workers, path)
+                self._exchange(players, path)
                 if not self._may_step():
                     time.sleep(POLL_SECONDS)
                     yield None
@@ -165,12 +177,25 @@ class GomokuTrainer:
                     self._begin_rating(path)
                 yield self._generation() if is_due else None
 
-    def _exchange(self, workers: WorkerPool, path: Path) -> None:
-        """Collects the games that were played, and gives new jobs to idle workers."""
-        for answer in workers.answers():
+    @contextlib.contextmanager
+    def _gradients(self) -> Iterator[None]:
+        """While the block runs, workers compute gradients if that is wanted."""
+        if not self._learners:
+            yield
+            return
+        with open_workers(gradient_spec(self.plan.blocks, self.plan.channels), self._learners, self._cluster) as fleet:
+            before, self.learner.gradients = self.learner.gradients, GradientFleet(fleet)
+            try:
+                yield
+            finally:
+                self.learner.gradients = before
+
+    def _exchange(self, players: Players, path: Path) -> None:
+        """Collects the games that were played, and gives new jobs to idle players."""
+        for answer in players.answers():
             self._take(answer)
-        for number in workers.idle():
-            workers.give(number, self._job(path))
+        for _ in range(players.room()):
+            players.give(self.progress.jobs, *self._job(path))
 
     def _may_step(self) -> bool:
         """Whether there are enough self-play positions for another step, by the plan's `reuse` of positions."""
@@ -214,30 +239,33 @@ class GomokuTrainer:
         self._scores = []
         self._matches = [(path, self._rated)] * (self.plan.rate_games // 2)
 
-    def _job(self, path: Path) -> str:
+    def _job(self, path: Path) -> tuple[dict[str, Any], list[Path]]:
+        """The next job, and the files of its networks."""
         self.progress.jobs += 1
         seed = self.plan.seed * 1_000_003 + self.progress.jobs
-        if self._matches:
-            return match_job(self._matches.pop(), self.plan.style.sizes[0], self.plan.rate_simulations, seed)
-        return self_play_job(path, self.plan.style, seed)
+        if not self._matches:
+            return self_play_job(path.stem, self.plan.style, seed), [path]
+        new, old = self._matches.pop()
+        size, simulations = self.plan.style.sizes[0], self.plan.rate_simulations
+        return match_job((new.stem, old.stem), size, simulations, seed), [new, old]
 
     def _take(self, answer: dict[str, Any]) -> None:
         """Processes a worker's answer."""
-        if answer["kind"] == "self-play":
-            game: TrainingGame = game_of(answer["game"])
-            self.memory.add([game])
-            self.progress.games += 1
-            self.progress.positions += len(game.plies())
+        if answer["kind"] == SELF_PLAY:
+            games = games_of_arrays(answer["games"])
+            self.memory.add(games)
+            self.progress.games += len(games)
+            self.progress.positions += sum(len(game.plies()) for game in games)
             self.progress.simulations += answer["simulations"]
             return
         self._scores += answer["results"]
         if len(self._scores) >= self.plan.rate_games // 2 * 2:
-            new, old = (Path(path) for path in answer["networks"])
+            new, old = answer["networks"]
             score = 0.5 + 0.5 * float(np.mean(self._scores))
             elo = self.progress.ratings[-1]["elo"] + elo_difference(score, len(self._scores))
-            facts = {"steps": int(new.stem), "against": int(old.stem), "elo": round(elo, 1), "score": round(score, 3)}
+            facts = {"steps": int(new), "against": int(old), "elo": round(elo, 1), "score": round(score, 3)}
             self.progress.ratings.append(facts | {"games": len(self._scores)})
-            self._rated, self._scores = new, []
+            self._rated, self._scores = self._net(int(new)), []
 
     def _generation(self) -> LogLine:
         """The log's line of a generation. Also reads new games of other players."""

@@ -6,6 +6,10 @@
        . . . .                   (16 for boards of one word, cap + 1 for pairs: tiles above the cap count as the cap)
 
 One instruction (PEXT) extracts the tiles of a pattern from an image, by packing the bits under a mask.
+
+A network may have several stages (see `stages`). Each has all tables; those of a later stage follow those of the one
+before. A weight of a later stage that was never used is NaN: on its first use it becomes a copy of the same weight of
+the stage before (*promotion*), so that a new stage begins with what is known.
 """
 
 from collections.abc import Sequence
@@ -19,6 +23,8 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import extract_bits, pointer_to, prefetch
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Word, is_word, symmetries
+from plyd.engines.tiles.ntuple.downgrade import halved
+from plyd.engines.tiles.ntuple.stages import Stages, StageView, no_stages, stage_of, view_of
 
 IMAGES = 8
 SLOTS = 4  # boards whose weight addresses are kept at the same time
@@ -32,8 +38,14 @@ class Shape(NamedTuple):
 
     masks: NDArray[np.uint64]  # (patterns, words)
     lifts: NDArray[np.uint64]  # (patterns,): bits that a pattern reads from the first word
-    offsets: NDArray[np.uint64]  # (patterns + 1,): the last one is the number of weights
+    offsets: NDArray[np.uint64]  # (patterns + 1,): the last one is the number of weights of a stage
     base: np.uint64
+    stages: Stages
+
+    @property
+    def weights(self) -> int:
+        """Number of weights of all stages."""
+        return int(self.offsets[-1]) * (1 + self.stages.least.size)
 
 
 class Network(NamedTuple):
@@ -46,12 +58,15 @@ class Network(NamedTuple):
     offsets: Any  # uint64
     patterns: np.int64
     base: np.uint64
+    stages: StageView
+    size: np.uint64  # weights of a stage
     images: Any  # uint64, 8 for each word
     places: Any  # uint32, SLOTS times 8 for each pattern
 
 
-def shape_of(patterns: Sequence[Sequence[int]], bits: int, base: int) -> Shape:
+def shape_of(patterns: Sequence[Sequence[int]], bits: int, base: int, stages: Stages | None = None) -> Shape:
     """The shape of a network; each pattern lists its cells in ascending order, and boards have `bits` bits per cell."""
+    stages = stages or no_stages()
     cells_a_word = 16 if bits == 4 else 8
     words = 16 // cells_a_word
     masks, lifts, offsets = np.zeros((len(patterns), words), np.uint64), [], [0]
@@ -61,8 +76,8 @@ def shape_of(patterns: Sequence[Sequence[int]], bits: int, base: int) -> Shape:
             masks[p, cell // cells_a_word] |= Word(((1 << bits) - 1) << (bits * (cell % cells_a_word)))
         lifts.append(bits * sum(cell < cells_a_word for cell in pattern))
         offsets.append(offsets[-1] + base ** len(pattern))
-    assert offsets[-1] < 1 << 32, "a place among the weights is 32 bits"
-    return Shape(masks, np.array(lifts, np.uint64), np.array(offsets, np.uint64), Word(base))
+    assert offsets[-1] * (1 + stages.least.size) < 1 << 32, "a place among the weights is 32 bits"
+    return Shape(masks, np.array(lifts, np.uint64), np.array(offsets, np.uint64), Word(base), stages)
 
 
 class Steps(NamedTuple):
@@ -88,6 +103,8 @@ def _network_of(weights: NDArray[Any], step: np.float32, shape: Shape, scratch: 
         pointer_to(shape.offsets),
         shape.lifts.size,
         shape.base,
+        view_of(shape.stages),
+        shape.offsets[-1],
         pointer_to(scratch),
         pointer_to(scratch[2 * IMAGES :].view(np.uint32)),
     )
@@ -125,12 +142,14 @@ def find_places(board: Any, slot: int, net: Network) -> None:
 
 @njit(cache=True, nogil=True)
 def _find_places_word(board: Word, slot: int, net: Network) -> None:
-    symmetries(board, net.images)
+    stage = stage_of(board, net.stages)
+    first = net.size * Word(stage)
+    symmetries(halved(board) if net.stages.are_downgraded and stage > 0 else board, net.images)
     at = slot * IMAGES * net.patterns
     for s in range(IMAGES):
         image = net.images[s]
         for p in range(net.patterns):
-            place = net.offsets[p] + extract_bits(image, net.masks[p])
+            place = first + net.offsets[p] + extract_bits(image, net.masks[p])
             net.places[at] = place
             prefetch(net.weights, place)
             at += 1
@@ -141,6 +160,7 @@ def _find_places_pair(board: Any, slot: int, net: Network) -> None:
     base = net.base
     square, cap = base * base, base - ONE
     symmetries((_capped_half(board[0], cap), _capped_half(board[1], cap)), net.images)
+    first = net.size * Word(stage_of(board, net.stages))
     at = slot * IMAGES * net.patterns
     for s in range(IMAGES):
         lo, hi = net.images[s], net.images[s + IMAGES]
@@ -149,7 +169,7 @@ def _find_places_pair(board: Any, slot: int, net: Network) -> None:
             # Simply t0 + t1 B + ... + t5 B^5 of six 5-bit fields; computed in pairs, to save multiplications.
             n = (n & EVEN_FIELDS) + base * (n >> Word(5) & EVEN_FIELDS)
             n = (n & PAIR) + square * ((n >> Word(10) & PAIR) + square * (n >> Word(20)))
-            place = net.offsets[p] + n
+            place = first + net.offsets[p] + n
             net.places[at] = place
             prefetch(net.weights, place)
             at += 1
@@ -163,7 +183,28 @@ def _find_places(board, slot, net):  # noqa: ANN001, ANN202, ARG001
 
 
 @njit(cache=True, nogil=True)
+def promote(slot: int, net: Network) -> None:
+    """Copies each unused weight at a slot's places from the last stage before that uses it."""
+    first = slot * IMAGES * net.patterns
+    for i in range(first, first + IMAGES * net.patterns):
+        place = from_ = np.int64(net.places[i])
+        while np.isnan(net.weights[from_]) and from_ >= np.int64(net.size):
+            from_ -= np.int64(net.size)
+        net.weights[place] = net.weights[from_]
+
+
+@njit(cache=True, nogil=True)
 def sum_of_places(slot: int, net: Network) -> float:
+    """Sum of the weights at a slot's places."""
+    total = sum_of_used(slot, net)
+    if np.isnan(total):  # not all of them are used yet
+        promote(slot, net)
+        total = sum_of_used(slot, net)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sum_of_used(slot: int, net: Network) -> float:
     """Sum of the weights at a slot's places; four partial sums, so that additions do not wait for each other."""
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     first = slot * IMAGES * net.patterns

@@ -9,12 +9,15 @@ not on the thread that plays it. Lines are printed in the order in which games e
 import argparse
 import json
 import os
+import shutil
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +26,9 @@ import numpy as np
 from plyd.engines.core.errors import EngineError
 from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.games import tile_game
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.ntuple.player import Player, load_player
 from plyd.engines.tiles.play.kernel import Pace, play_game
-from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 
 LONGEST = 1 << 20  # maximum actions of a game
@@ -75,7 +78,7 @@ class GameThread:
         is_timed = settings.move_seconds is not None
         is_reduced = is_timed and settings.reduce_rare and player.is_rare_reduced
         policy = DepthPolicy(np.int64(settings.depth), settings.reckons_evil, is_timed, is_reduced)
-        downgrade_from = player.game.downgrade_from if settings.downgrade else NEVER_DOWNGRADE
+        downgrade_from = player.downgrade_from if settings.downgrade else NEVER_DOWNGRADE
         return play_game(
             player.model,
             Pace(policy, np.int64(move_ns), np.int64(settings.until), np.int64(downgrade_from)),
@@ -88,28 +91,68 @@ class GameThread:
         )
 
 
+class GamePool:
+    """Threads that play games; a game's result depends on its number, not on its thread."""
+
+    def __init__(self, settings: GameSettings, threads: int) -> None:
+        self._settings = settings
+        self._flag = np.zeros(1, np.uint8)
+        self._local = threading.local()
+        self._pool = ThreadPoolExecutor(threads)
+
+    def begin(self, number: int) -> "Future[dict[str, Any]]":
+        """Begin a game, as soon as a thread is free."""
+        return self._pool.submit(self._play, number)
+
+    def close(self) -> None:
+        """End the games that are played."""
+        self._flag[0] = 1
+        self._pool.shutdown(cancel_futures=True)
+
+    def _play(self, number: int) -> dict[str, Any]:
+        if not hasattr(self._local, "thread"):
+            self._local.thread = GameThread(self._settings, self._flag)
+        thread: GameThread = self._local.thread
+        return thread.play(self._settings, number)
+
+
 def results(settings: GameSettings, games: int, threads: int) -> Iterator[dict[str, Any]]:
     """The result of each game, as it ends."""
-    flag = np.zeros(1, np.uint8)
-    local = threading.local()
-
-    def play(number: int) -> dict[str, Any]:
-        if not hasattr(local, "thread"):
-            local.thread = GameThread(settings, flag)
-        thread: GameThread = local.thread
-        return thread.play(settings, number)
-
     numbers = iter(range(games))
-    with ThreadPoolExecutor(threads) as pool:
+    pool = GamePool(settings, threads)
+    try:
+        running = {pool.begin(number) for number in islice(numbers, 2 * threads)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {pool.begin(number) for number in islice(numbers, len(done))}
+            for future in done:
+                yield future.result()
+    finally:
+        pool.close()
+
+
+class GamesWorker:
+    """Plays games by their numbers, on all cores of a node of a cluster (`plyd.cluster`)."""
+
+    def __init__(self, asked: Mapping[str, Any], cores: int) -> None:
+        folder = tempfile.mkdtemp(prefix="plyd-model-")
+        path = None
         try:
-            running = {pool.submit(play, number) for _, number in zip(range(2 * threads), numbers, strict=False)}
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {pool.submit(play, number) for _, number in zip(range(len(done)), numbers, strict=False)}
-                for future in done:
-                    yield future.result()
+            if asked["model"] is not None:
+                path = Path(folder) / asked["model_name"]
+                path.write_bytes(asked["model"])
+            player = load_player(tile_game(asked["game"], asked["variant"]), asked["variant"], path)
         finally:
-            flag[0] = 1
+            shutil.rmtree(folder)
+        names = ("depth", "move_seconds", "evil", "reckons_evil", "seed", "with_actions", "until")
+        self._pool = GamePool(GameSettings(player, **{name: asked[name] for name in names}), cores)
+        for future in [self._pool.begin(number) for number in range(cores)]:
+            future.result()  # the kernels are loaded now
+
+    def work(self, job: tuple[int, int]) -> list[dict[str, Any]]:
+        """The results of `count` games from number `first` on."""
+        first, count = job
+        return [future.result() for future in [self._pool.begin(number) for number in range(first, first + count)]]
 
 
 def main() -> None:

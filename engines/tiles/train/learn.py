@@ -16,6 +16,9 @@ The method `lab` (that of the 2048 lab's program, see docs/tiles.md) estimates b
 slide is its points plus the mean value of the before-states over all drops. Before-state s_t learns from r_t +
 V(s_{t+1}), the last one with a slide from r_T alone. This needs ten times as many evaluations per move.
 
+Games may also begin where earlier ones entered a later stage of the network (see `ntuple/stages`): such boards are kept
+in a pool, and a long game has many moves in its first stage and few in its last.
+
 Several threads may update the same weights at once: they take no locks, and occasionally lose an update.
 """
 
@@ -27,7 +30,7 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import lowest_bit_index, pointer_to, prefetch
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Rows, Slides, Word, drop_at, empties, largest, load, slides_of, store
-from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, drop, evil_drop, slide
+from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, drop, evil_drop, random_word, slide
 from plyd.engines.tiles.ntuple.network import (
     IMAGES,
     SLOTS,
@@ -38,6 +41,7 @@ from plyd.engines.tiles.ntuple.network import (
     sum_of_places,
     value,
 )
+from plyd.engines.tiles.ntuple.stages import stage_of
 
 Weights = NDArray[np.float32]
 AHEAD = SLOTS - 1  # boards whose weights are prefetched while one learns
@@ -47,6 +51,7 @@ class Method(NamedTuple):
     """Parameters of learning."""
 
     rate: np.float32  # alpha, divided among the features
+    stage_rate: np.float32  # the same for stages after the first
     trace: np.float32  # lambda
     coherent: bool  # TC if true, else plain TD
     every: np.int64  # learn after this many moves; 0: once, at the end of the game
@@ -55,6 +60,7 @@ class Method(NamedTuple):
     goal_points: np.int64  # minimum points of the slide that makes such a tile
     bonus: np.float32  # value of a won game, in addition to its points
     on_befores: bool  # the method `lab`
+    pool_games: np.int64  # from boards of each later stage, after each game
     evil: bool = False  # tiles are dropped on the cell that is worst for the player
 
 
@@ -65,6 +71,9 @@ class Desk(NamedTuple):
     points: NDArray[np.float32]  # (moves,): of the slide to the after-state, or from the before-state
     seed: NDArray[np.uint64]  # (1,): state of the random generator
     scratch: NDArray[np.uint64]  # see network.scratch_for
+    pool: NDArray[np.uint64]  # (stages - 1, boards, words): the last after-states with which games entered a stage
+    entries: NDArray[np.int64]  # (stages - 1,): how many did, ever
+    late: NDArray[np.int64]  # (stages - 1, 2): games from the pool, and the sum of their points
 
 
 class Game(NamedTuple):
@@ -76,13 +85,18 @@ class Game(NamedTuple):
     seed: Any
     slides: Slides
     spawns: Spawns
+    pool: Any
+    pool_size: np.int64
+    entries: Any
 
 
 @njit(cache=True, nogil=True)
 def game_of(desk: Desk, rows: Rows, spawns: Spawns) -> Game:
     """The game by address."""
     path, points, seed = pointer_to(desk.path), pointer_to(desk.points), pointer_to(desk.seed)
-    return Game(path, points, desk.points.size, seed, slides_of(rows), spawns)
+    pool, entries = pointer_to(desk.pool), pointer_to(desk.entries)
+    slides, pool_size = slides_of(rows), desk.pool.shape[1]
+    return Game(path, points, desk.points.size, seed, slides, spawns, pool, pool_size, entries)
 
 
 @njit(cache=True, nogil=True)
@@ -95,7 +109,10 @@ def update(slot: int, net: Network, sums: Any, error: np.float32, method: Method
     """
     features = IMAGES * net.patterns
     first = slot * features
-    share = method.rate * error / np.float32(features)
+    rate = method.rate if Word(net.places[first]) < net.size else method.stage_rate
+    if rate == 0:  # nothing to learn, and no memory to touch
+        return sum_of_places(slot, net)
+    share = rate * error / np.float32(features)
     total, size = np.float32(0), abs(error)
     if not method.coherent:
         for i in range(first, first + features):
@@ -139,16 +156,35 @@ def bring(board: Any, slot: int, net: Network, sums: Any, method: Method) -> Non
 
 
 @njit(cache=True, nogil=True)
+def enter_pool(after: Any, stage: int, net: Network, game: Game) -> int:
+    """The stage of an after-state; if it is later than that of the game so far, the board enters the pool."""
+    now = stage_of(after, net.stages)
+    for entered in range(stage, now):
+        store(game.pool, entered * game.pool_size + game.entries[entered] % game.pool_size, after)
+        game.entries[entered] += 1
+    return max(stage, now)
+
+
+@njit(cache=True, nogil=True)
+def pool_board(stage: int, like: Any, game: Game) -> Any:
+    """A random board of a later stage's pool, a tile dropped; the pool must not be empty."""
+    count = min(game.entries[stage - 1], game.pool_size)
+    n = np.int64((random_word(game.seed) >> Word(32)) * Word(count) >> Word(32))
+    return drop(load(game.pool, (stage - 1) * game.pool_size + n, like), game.spawns, game.seed)
+
+
+@njit(cache=True, nogil=True)
 def play_afters(start: Any, net: Network, sums: Any, method: Method, game: Game) -> tuple[int, int, int]:
     """Plays a game by the values of after-states and learns from it; returns moves, points and largest index."""
     board, moves, score, learned = start, 0, 0, 0
-    is_won = False
+    stage, is_won = stage_of(start, net.stages), False
     while moves < game.most_moves and not is_won:
         best, _, after, points = best_slide(board, game.slides, net)
         if best < 0:
             break
         store(game.path, moves, after)
         game.points[moves] = points
+        stage = enter_pool(after, stage, net, game)
         if method.every > 0 and moves - learned >= method.every:
             target = game.points[moves] + value(after, net)
             learn_afters(start, learned, moves, target, net, sums, method, game)
@@ -209,6 +245,20 @@ def play_befores(start: Any, net: Network, sums: Any, method: Method, game: Game
 
 
 @njit(cache=True, nogil=True)
+def play_pool(like: Any, net: Network, sums: Any, method: Method, game: Game, late: NDArray[np.int64]) -> int:
+    """Plays games from the pool of each later stage and learns from them; returns the total of moves."""
+    all_moves = 0
+    for stage in range(1, net.stages.later + 1):
+        for _ in range(method.pool_games):
+            if game.entries[stage - 1] > 0:
+                moves, score, _ = play_afters(pool_board(stage, like, game), net, sums, method, game)
+                all_moves += moves
+                late[stage - 1, 0] += 1
+                late[stage - 1, 1] += score
+    return all_moves
+
+
+@njit(cache=True, nogil=True)
 def train(
     games: int,
     empty: Any,
@@ -222,7 +272,7 @@ def train(
     results: NDArray[np.int64],
 ) -> int:
     """Plays games and learns from each. Writes points, moves and largest index of each game to `results` (games, 3);
-    returns the total of moves, including those of restarted games.
+    returns the total of moves, including those of restarted games and of games from the pool.
     """
     net, game, sums_at = network_of(weights, shape, desk.scratch), game_of(desk, rows, spawns), pointer_to(sums)
     all_moves = 0
@@ -243,4 +293,5 @@ def train(
             board = drop(load(game.path, moves // 2, empty), spawns, game.seed)
             moves, score, most = play_afters(board, net, sums_at, method, game)
             all_moves += moves
+        all_moves += play_pool(empty, net, sums_at, method, game, desk.late)
     return all_moves

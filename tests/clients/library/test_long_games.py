@@ -59,7 +59,7 @@ def test_a_game_ends_the_same_with_history_and_without_by_calls_and_on_a_stream(
         assert moves == list(whole.position.moves)
         assert (state.text, state.points, state.plies) == (whole.text, whole.points, whole.plies)
         assert (state.position.start, list(state.position.moves)) == (state.text, [])
-        state.position.CopyFrom(whole.position)
+        state.position.CopyFrom(whole.position.message)
         state.ClearField("chance_moves")
         assert state == whole
     for play in (by_stream, in_one):

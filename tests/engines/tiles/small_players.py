@@ -45,7 +45,7 @@ def trained_player(name, variant, games):
         np.zeros(2 * weights.size, np.float32),
         shape,
         method_of(coherent=True),
-        Desk(path, points, np.array([5], np.uint64), scratch_for(shape)),
+        desk_of(path, points, 5, shape),
         np.zeros((games, 3), np.int64),
     )
     counts = np.clip(np.rint(weights * 4), -32767, 32767).astype(np.int16)
@@ -53,10 +53,30 @@ def trained_player(name, variant, games):
     return Player(game, variant, model, NO_MODEL)
 
 
-def method_of(rate=1.0, trace=0.5, coherent=False, every=0, restart_moves=0, goal=0, goal_points=0, bonus=0.0):
+def desk_of(path, points, seed, shape, boards=64):
+    """A desk with an empty pool of so many boards for each later stage."""
+    later = shape.stages.least.size
+    pool = np.zeros((later, boards, path.shape[1]), np.uint64)
+    entries, late = np.zeros(later, np.int64), np.zeros((later, 2), np.int64)
+    return Desk(path, points, np.array([seed], np.uint64), scratch_for(shape), pool, entries, late)
+
+
+def method_of(
+    rate=1.0,
+    trace=0.5,
+    coherent=False,
+    every=0,
+    restart_moves=0,
+    goal=0,
+    goal_points=0,
+    bonus=0.0,
+    stage_rate=None,
+    pool_games=0,
+):
     """A method as kernels take it."""
     return Method(
         np.float32(rate),
+        np.float32(rate if stage_rate is None else stage_rate),
         np.float32(trace),
         coherent,
         np.int64(every),
@@ -65,6 +85,7 @@ def method_of(rate=1.0, trace=0.5, coherent=False, every=0, restart_moves=0, goa
         np.int64(goal_points),
         np.float32(bonus),
         False,
+        np.int64(pool_games),
     )
 
 

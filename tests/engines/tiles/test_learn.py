@@ -1,5 +1,6 @@
 """Learning against sums done by hand, against the formulas in slow Python, and against play without learning."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -9,9 +10,10 @@ from plyd.engines.core.intrinsics import pointer_to
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import load, slides_of, store
 from plyd.engines.tiles.ntuple.moves import best_slide
-from plyd.engines.tiles.ntuple.network import network_of, scratch_for, shape_of
-from plyd.engines.tiles.train.learn import Desk, Method, game_of, learn_afters, train
+from plyd.engines.tiles.ntuple.network import network_of, shape_of
+from plyd.engines.tiles.train.learn import game_of, learn_afters, train
 from plyd.models.ntuple.patterns import patterns_of
+from tests.engines.tiles import small_players
 from tests.engines.tiles.slow_tiles import (
     GAMES,
     SlowNetwork,
@@ -27,9 +29,7 @@ SMALL = "01 15"  # two 2-tuples: corner and neighbour, edge and inner cell
 GUARD = 1000  # items behind an array that nothing may touch
 
 
-def method_of(rate=1.0, trace=0.0, coherent=False, every=0, restart_moves=0):
-    whole = np.int64(every), np.int64(restart_moves), np.int64(0), np.int64(0)
-    return Method(np.float32(rate), np.float32(trace), coherent, *whole, np.float32(0), False)
+method_of = partial(small_players.method_of, trace=0.0)
 
 
 @njit(cache=True)
@@ -59,12 +59,7 @@ class Learner:
         self.sums = np.zeros((size, 2), np.float32)
         self.long_path = np.full((most_moves + GUARD, game.words), 7, np.uint64)
         self.long_points = np.full(most_moves + GUARD, 7, np.float32)
-        self.desk = Desk(
-            self.long_path[:most_moves],
-            self.long_points[:most_moves],
-            np.array([seed], np.uint64),
-            scratch_for(self.shape),
-        )
+        self.desk = small_players.desk_of(self.long_path[:most_moves], self.long_points[:most_moves], seed, self.shape)
 
     def learn(self, path, points, target, method, begin=0, end=None):
         """Learns from after-states given by their cells; `target` is the last one's."""
@@ -194,11 +189,11 @@ def test_plain_td_leaves_the_sums_of_tc_alone(game):
 # --- By the formulas --------------------------------------------------------------------------------------------------
 
 METHODS = [
-    pytest.param(method_of(0.25, 0.0), id="TD(0)"),
-    pytest.param(method_of(0.25, 0.5), id="TD(0.5)"),
-    pytest.param(method_of(0.25, 1.0), id="TD(1)"),
-    pytest.param(method_of(0.5, 0.0, coherent=True), id="TC(0)"),
-    pytest.param(method_of(0.5, 0.5, coherent=True), id="TC(0.5)"),
+    pytest.param(method_of(0.25, trace=0.0), id="TD(0)"),
+    pytest.param(method_of(0.25, trace=0.5), id="TD(0.5)"),
+    pytest.param(method_of(0.25, trace=1.0), id="TD(1)"),
+    pytest.param(method_of(0.5, trace=0.0, coherent=True), id="TC(0)"),
+    pytest.param(method_of(0.5, trace=0.5, coherent=True), id="TC(0.5)"),
 ]
 
 
@@ -219,7 +214,7 @@ def test_a_path_teaches_what_the_formulas_say(game, method, moves):
 
 def test_only_the_part_of_a_path_that_was_asked_for_teaches(game):
     learner = Learner(game, spread=10.0)
-    slow, path, method = learner.slow(), random_boards(game, 60, seed=5)[20:40], method_of(0.25, 0.5)
+    slow, path, method = learner.slow(), random_boards(game, 60, seed=5)[20:40], method_of(0.25, trace=0.5)
     points = [float(10 * t) for t in range(len(path))]
     learner.learn(path, points, 30.0, method, begin=5, end=13)
     slow.learn(path[5:13], points[5:13], 30.0, method)
@@ -280,7 +275,7 @@ def assert_is_greedy_game(game, path, points, slow):
 @pytest.mark.parametrize("coherent", [False, True], ids=["TD", "TC"])
 def test_a_game_is_played_by_the_rules_and_teaches_what_the_formulas_say(game, coherent, every):
     learner = Learner(game, seed=3, spread=10.0)
-    slow, method = learner.slow(), method_of(0.5, 0.5, coherent=coherent, every=every)
+    slow, method = learner.slow(), method_of(0.5, trace=0.5, coherent=coherent, every=every)
     ((score, moves, most),), all_moves = learner.train(1, method)
     path, points = learner.path(moves)
 
@@ -311,7 +306,7 @@ def test_learning_within_a_game_makes_another_game_of_it(game):
 @pytest.mark.parametrize("most_moves", [1, 2, 8, 21])
 def test_a_game_ends_when_its_path_is_full_and_writes_nothing_behind_it(game, most_moves, every):
     learner = Learner(game, most_moves=most_moves, spread=10.0)
-    results, all_moves = learner.train(20, method_of(0.1, 0.5, coherent=True, every=every))
+    results, all_moves = learner.train(20, method_of(0.1, trace=0.5, coherent=True, every=every))
     assert (results[:, 1] == most_moves).all()
     assert all_moves == 20 * most_moves
     path, points = learner.path(most_moves)
@@ -342,7 +337,7 @@ def test_no_games_teach_nothing(game):
 def test_a_rate_of_0_changes_no_weight(game):
     learner = Learner(game, spread=1.0)
     before = learner.weights.copy()
-    learner.train(5, method_of(0.0, 0.5))
+    learner.train(5, method_of(0.0, trace=0.5))
     assert (learner.weights == before).all()
 
 
@@ -360,7 +355,7 @@ def test_a_long_game_is_begun_again_from_its_middle_and_counts_only_in_the_moves
 def test_the_same_seed_learns_the_same_weights_and_another_one_others(game, coherent):
     def trained(seed):
         learner = Learner(game, "0123", seed=seed)
-        results, _ = learner.train(50, method_of(0.5, 0.5, coherent=coherent))
+        results, _ = learner.train(50, method_of(0.5, trace=0.5, coherent=coherent))
         return learner.weights.tobytes(), learner.sums.tobytes(), results.tobytes()
 
     assert trained(1) == trained(1)
@@ -378,7 +373,7 @@ def test_the_same_seed_learns_the_same_weights_and_another_one_others(game, cohe
 @pytest.mark.parametrize("coherent", [False, True], ids=["TD", "TC"])
 def test_training_makes_far_more_points_than_random_or_greedy_play(name, variant, base, games, coherent):
     game = GAMES[name]
-    method = method_of(1.0 if coherent else 0.1, 0.5, coherent=coherent)
+    method = method_of(1.0 if coherent else 0.1, trace=0.5, coherent=coherent)
     learner = Learner(game, "0123 4567 0145 1256", base)
     results, _ = learner.train(games, method, variant)
     greedy, _ = Learner(game, "0", base).train(100, method_of(0.0), variant)

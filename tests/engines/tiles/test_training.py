@@ -16,16 +16,16 @@ from plyd.clients.cli import main
 from plyd.engines.core.intrinsics import pointer_to
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.training_run import LOCK, LOG, TrainingRun, revision
-from plyd.engines.tiles.ntuple.network import network_of, scratch_for, shape_of
+from plyd.engines.tiles.ntuple.network import network_of, shape_of
 from plyd.engines.tiles.train import trainer
-from plyd.engines.tiles.train.learn import Desk, game_of, play_befores, train
+from plyd.engines.tiles.train.learn import game_of, play_befores, train
 from plyd.engines.tiles.train.trainer import BATCH, TilePlan, TileTrainer
 from plyd.models.errors import BadWeights
 from plyd.models.files import CHECKPOINT, MANIFEST
 from plyd.models.ntuple.checkpoint import read_checkpoint
 from plyd.models.ntuple.patterns import patterns_of
 from tests.engines.tiles.slow_tiles import GAMES, SlowNetwork, cells_of, legal_slides
-from tests.engines.tiles.small_players import NETWORK, method_of
+from tests.engines.tiles.small_players import NETWORK, desk_of, method_of
 from tests.patience import SOON
 
 GAME = GAMES["2048"]
@@ -153,7 +153,7 @@ def test_a_folder_of_the_first_release_is_resumed(tmp_path, small_blocks):
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     assert set(manifest) == kept
     assert set(manifest["commands"][0]) == {"command", "revision", "plan", "from_games", "began"}
-    assert set(read_checkpoint(tmp_path).progress) == {"games", "moves", "seconds", "block"}
+    assert set(read_checkpoint(tmp_path).progress) == {"games", "moves", "seconds", "block", "late"}
     assert train_in(tmp_path, 100).progress.games == 100
 
 
@@ -412,7 +412,7 @@ def results_of(kernel, games, method, weights=None, most_moves=1 << 14, seed=9, 
     weights = np.zeros(int(shape.offsets[-1]), np.float32) if weights is None else weights
     sums = np.zeros(2 * weights.size, np.float32) if sums is None else sums
     path, points = np.zeros((most_moves, 1), np.uint64), np.zeros(most_moves, np.float32)
-    desk, results = Desk(path, points, np.array([seed], np.uint64), scratch_for(shape)), np.zeros((games, 3), np.int64)
+    desk, results = desk_of(path, points, seed, shape), np.zeros((games, 3), np.int64)
     kernel(games, GAME.empty, GAME.rows(), GAME.spawns("classic"), weights, sums, shape, method, desk, results)
     return results, desk
 
@@ -466,7 +466,7 @@ def test_the_labs_way_teaches_the_last_before_state_the_points_of_its_slide_alon
     # board moves by 0.5 * 128 / 8 = 8.
     shape = shape_of([(0, 1)], GAME.bits, 16)
     weights, sums = np.zeros(256, np.float32), np.zeros(0, np.float32)
-    desk = Desk(np.zeros((10, 1), np.uint64), np.zeros(10, np.float32), np.array([1], np.uint64), scratch_for(shape))
+    desk = desk_of(np.zeros((10, 1), np.uint64), np.zeros(10, np.float32), 1, shape)
     tables = GAME.rows(), GAME.spawns("classic"), weights, sums, shape, method_of(0.5, 0.0), desk
     moves, score, largest = play_lab(GAME.board(LAST_SLIDE), *tables)
     assert (moves, score, largest) == (1, 128, 10)

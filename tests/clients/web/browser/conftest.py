@@ -113,7 +113,7 @@ def visit(up, chromium):
     assert not strangers
 
 
-PAGE_STATE = """{
+PAGE_STATE = """app && {
     mover: app.game && app.mover(), isBusy: app.isBusy, isPaused: app.isPaused, isThinking: app.isThinking,
     start: app.game?.start, moves: app.game?.moves, ply: app.game?.ply, isOpen: app.socket.isOpen,
     asked: app.socket.lastId, unanswered: [...app.socket.waiting.keys()],
@@ -143,6 +143,15 @@ def make_move(page, locator, move):
     eventually(page, "!app.isBusy && app.game.moves.at(-1) === arg.move", move=move)
 
 
+def new_game(page, **fields):
+    """Start a game by the form; fields by their labels, underscores stand for blanks."""
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="New", exact=True).click()
+    for label, value in fields.items():
+        page.get_by_label(label.replace("_", " "), exact=True).fill(value)
+    page.get_by_role("button", name="New game").click()
+
+
 def set_up(page, **settings):
     """Choose players, strength and the like, by their labels: underscores stand for blanks."""
     for label, value in settings.items():
@@ -150,14 +159,16 @@ def set_up(page, **settings):
 
 
 def eventually(page, claim, **arg):
-    """Wait until an expression holds in the page; `app` is the page's controller.
+    """Wait until an expression holds in the page; `app` is the page's controller, there once the texts are loaded.
 
     It is polled by time, not by frame: on a busy machine a browser may draw no frame for long.
     """
     from playwright.sync_api import TimeoutError as StillNot
 
     try:
-        page.wait_for_function(f"(arg) => {{ const app = window.plyd; return {claim}; }}", arg=arg or None, polling=20)
+        page.wait_for_function(
+            f"(arg) => {{ const app = window.plyd; return app && ({claim}); }}", arg=arg or None, polling=20
+        )
     except StillNot:
         found = told(page, f"JSON.stringify({PAGE_STATE})")
         raise AssertionError(f"still not so: {claim}, {arg}; the page: {found}") from None

@@ -1,0 +1,159 @@
+"""A backend of Ray actors. Ray places them, tells when they end, and carries jobs and answers; it retries nothing."""
+
+import queue
+import socket
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RaySystemError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from plyd.cluster.backend import (
+    Event,
+    JobAnswered,
+    JobRaised,
+    PlaceFound,
+    PlaceGone,
+    WorkerLost,
+    WorkerReady,
+    WorkerSpec,
+)
+from plyd.cluster.fleet import FleetError
+from plyd.cluster.host import BrokenWorker, Host, error_text
+from plyd.cluster.processes import drained
+
+LOCAL = "local"
+NODES_SECONDS = 1.0  # between two looks at the nodes
+CONNECT_SECONDS = 10.0
+
+
+class ActorHost(Host):
+    """A worker in an actor."""
+
+    def version(self) -> str:
+        """The version of plyd on this node."""
+        return version("plyd-client")
+
+
+def connect(address: str) -> None:
+    """Connect this process to a cluster, or start one on this machine; raises FleetError if nobody answers."""
+    settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
+    if ray.is_initialized():
+        return
+    if address == LOCAL:
+        ray.init(address=LOCAL, include_dashboard=False, **settings)
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise FleetError(f"--cluster {address!r}; allowed is HOST:PORT of a Ray head, or {LOCAL}")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        ray.init(address=address, **settings)
+    except (OSError, OverflowError, ConnectionError, RuntimeError, ValueError, RaySystemError) as error:
+        raise FleetError(f"no Ray head answers at {address}: {error_text(error)}") from None
+
+
+class Actors:
+    """Workers as Ray actors: as many on each node as its cores allow."""
+
+    def __init__(self, spec: WorkerSpec) -> None:
+        self._spec = spec
+        self._settings = ray.put(spec.settings)
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._actors: dict[int, Any] = {}
+        self._places: dict[str, tuple[str, int]] = {}  # node and cores of each
+        self._next_look = 0.0
+        self._actor: Any = ray.remote(ActorHost)
+
+    def events(self, seconds: float) -> list[Event]:
+        """What has happened since the last call."""
+        if (now := time.monotonic()) >= self._next_look:
+            self._next_look = now + NODES_SECONDS
+            self._look_at_nodes()
+        found = drained(self._events, seconds)
+        for event in found:
+            if isinstance(event, WorkerLost):
+                self.end(event.worker)  # here, because Ray hangs if one of its own threads kills an actor
+        return found
+
+    def _look_at_nodes(self) -> None:
+        """Report places of nodes that have joined, and those of nodes that have left."""
+        seen = {}
+        for node in ray.nodes():  # type: ignore[no-untyped-call]
+            if node["Alive"]:
+                total = int(node["Resources"].get("CPU", 0))
+                cores = self._spec.cores or total
+                for number in range(total // cores if cores else 0):
+                    seen[f"{node['NodeID']} {number}"] = node["NodeID"], cores
+                    if f"{node['NodeID']} {number}" not in self._places:
+                        name = f"node {node['NodeManagerAddress']} {node['NodeID'][:6]}"
+                        self._events.put(PlaceFound(f"{node['NodeID']} {number}", name))
+        for place in self._places.keys() - seen.keys():
+            self._events.put(PlaceGone(place))
+        self._places = seen
+
+    def start(self, place: str, worker: int) -> None:
+        """Create an actor on the node of a place."""
+        node, cores = self._places.get(place, ("", 1))
+        if not node:
+            self._events.put(WorkerLost(worker, "its node has left"))
+            return
+        at_once = self._spec.at_once or cores * self._spec.jobs_per_core
+        actor: Any = self._actor.options(
+            num_cpus=cores,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=at_once,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        ).remote(self._spec.worker, self._settings, cores)
+        self._actors[worker] = actor
+
+        def is_ready(future: Any) -> None:
+            if error := future.exception():
+                self._ended(worker, error)
+            elif (there := future.result()) != version("plyd-client"):
+                self._ended(worker, FleetError(f"the node has plyd {there}; this is {version('plyd-client')}"))
+            else:
+                self._events.put(WorkerReady(worker, at_once, self._spec.ahead))
+
+        actor.version.remote().future().add_done_callback(is_ready)
+
+    def send(self, worker: int, ticket: int, job: Any, shared: Sequence[Any]) -> None:
+        """Call the actor."""
+
+        def is_done(future: Any) -> None:
+            error = future.exception()
+            if error is None:
+                self._events.put(JobAnswered(ticket, future.result()))
+            elif isinstance(error, RayTaskError) and not isinstance(error, BrokenWorker):
+                self._events.put(JobRaised(ticket, error_text(error.cause if error.cause else error)))
+            else:
+                self._ended(worker, error)
+
+        self._actors[worker].work.remote(job, *shared).future().add_done_callback(is_done)
+
+    def _ended(self, worker: int, error: BaseException) -> None:
+        """An actor has ended, or is of no use; called from Ray's threads."""
+        if isinstance(error, RayTaskError) and error.cause:
+            error = error.cause
+        text = error_text(error)
+        if isinstance(error, RayActorError):
+            text = text.partition(" class_name:")[0][:300]
+        self._events.put(WorkerLost(worker, text))
+
+    def end(self, worker: int) -> None:
+        """Kill an actor; what it runs is lost, and its own child processes end with it."""
+        if actor := self._actors.pop(worker, None):
+            ray.kill(actor, no_restart=True)
+
+    def share(self, data: Any) -> Any:
+        """A reference into the object store: each node fetches the data once."""
+        return ray.put(data)
+
+    def close(self) -> None:
+        """Kill every actor."""
+        for worker in list(self._actors):
+            self.end(worker)
