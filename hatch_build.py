@@ -17,8 +17,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 TOP = Path(__file__).parent
-CLIENT_ROOMS = {"clients": "clients", "protocols": "protocols", "v1": "proto/plyd/v1"}  # of plyd-client
-ROOMS = {"servers": "servers", "engines": "engines", "models": "models", "cluster": "cluster"} | CLIENT_ROOMS
+# The rooms of plyd-client.
+CLIENT_ROOMS = {"clients": "clients", "cluster": "cluster", "protocols": "protocols", "v1": "proto/plyd/v1"}
+ROOMS = {"servers": "servers", "engines": "engines", "models": "models"} | CLIENT_ROOMS
 NOT_INSTALLED = {"node", "node_modules", "__pycache__", "pyproject.toml", "README.md", "LICENSE"}
 PAGES = {"Documentation": "blob/main/docs", "Changelog": "blob/main/CHANGELOG.md", "Source": ""}
 IMAGE = re.compile(r"!\[([^]]*)\]\((?!https?:)([^)]+)\)\n*")

@@ -12,7 +12,7 @@ The cache is optional: whatever is wrong with it, kernels are compiled in memory
 cached is run, so it is read only from folders and files that nobody but this user and root can write. Each file ends
 with its SHA-256; one that does not agree is removed and built again.
 
-The log names each kernel that is compiled. Meanwhile Python collects no garbage, which would take an eighth of the time.
+The log names each kernel that is compiled. Python collects no garbage meanwhile: it would take an eighth of the time.
 """
 
 import contextlib
@@ -171,7 +171,7 @@ class HealingCache(caching.FunctionCache):
             complain(f"cannot write to {Path(self._cache_path).parent}: {error.strerror}", "mend it")
 
 
-class CompileListener(event.Listener):  # type: ignore[misc]
+class CompileListener(event.Listener):  # type: ignore[misc,unused-ignore]
     """Logs what is compiled, and turns garbage collection off meanwhile. numba compiles in one thread at a time."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ class TwoParts(FakeEngine):
             if self.is_broken:
                 raise BadModel("greedy.plyd is corrupt")
 
-    def search_parts(self, variant, options):  # noqa: ARG002
+    def search_parts(self, variant, options):
         return (variant,)
 
 
