@@ -15,12 +15,14 @@ from plyd.clients.web.errors import BridgeError, error_json
 from plyd.clients.web.messages import PageRequest, card_json, report_json, state_json
 from plyd.clients.web.review import review
 from plyd.clients.web.search_stream import SearchStream
+from plyd.clients.web.turbo import play_on
 
 log = logging.getLogger("plyd.web")
 
 MAX_REQUESTS = 16  # pending requests of one page
 MAX_UNSENT = 256  # messages; a page that leaves more unread is disconnected
-VERBS = ("apply", "think", "stop", "review", "unreview")
+VERBS = ("apply", "think", "stop", "review", "unreview", "run")
+MAX_SLIDES = 2000  # of one request
 UNSENT_REPORTS = 64  # a review waits while so many messages are unsent
 
 
@@ -130,6 +132,8 @@ class PageConnection:
             self._review = self._spawn(self._answer(request, self._run_review(request, self._review)))
         elif request.verb == "unreview":
             self._spawn(self._end_review(request, self._review))
+        elif request.verb == "run":
+            self._spawn(self._answer(request, self._run(request)))
         else:
             self._spawn(self._answer(request, self._apply(request)))
 
@@ -198,6 +202,16 @@ class PageConnection:
         except asyncio.CancelledError:
             self._send({"id": request.id, "ok": True})
             raise
+        self._send({"id": request.id, "ok": True})
+
+    async def _run(self, request: PageRequest) -> None:
+        """Let the engine of a tile game play on, and tell the state now and then."""
+        query, slides = request.search_query(), request.whole("slides", 1, MAX_SLIDES) or MAX_SLIDES
+        link = self._daemons.find(query.position.game)
+        async with contextlib.aclosing(play_on(link, query.position, slides, query.options)) as states:
+            async for moves, state in states:
+                await self._unsent.room()
+                self._send({"id": request.id, "moves": moves, "state": state_json(state)})
         self._send({"id": request.id, "ok": True})
 
     async def _end_review(self, request: PageRequest, running: "asyncio.Task[None] | None") -> None:

@@ -7,6 +7,7 @@ A request is an object with `id` (a number chosen by the page), `do` (a verb) an
     stop                                                       -> ok, after the search's final report
     review  as think, and turns                                -> turn, points and report of each, in any order; ok
     unreview                                                   -> ok, after that of the review
+    run     position, slides, options                          -> moves and state, now and then; then ok
 
 Limits are `seconds`, `nodes`, `depth`, and `clock`, an object with `remaining` and `increment` in seconds.
 A position is an object with `game`, `variant`, `start` and `moves`; only the game is required.

@@ -20,6 +20,7 @@ import { View } from "./view.js";
 const HINT = { seconds: 1 };
 const EVIL = { depth: 2 };
 export const PICTURES = ["png", "gif"]; // formats that the page makes itself
+const TURBO_SLIDES = 1000; // that are asked for at once
 const RETRY_DELAY = 1000; // milliseconds before a move is sent again to a daemon that is away
 
 export class Controller {
@@ -285,6 +286,7 @@ export class Controller {
     const mover = this.mover();
     const isWaiting = this.isPaused && !this.isYours;
     if (mover === "chance" && !isWaiting) this.makeMoves([]);
+    else if (mover === "engine" && !isWaiting && this.isTurbo) this.turbo(token);
     else if ((mover === "engine" || mover === "evil") && !isWaiting) this.engineMove(token, mover);
     else if (this.settings.adviser && mover !== "nobody") this.think(token);
     else this.search.stop();
@@ -304,6 +306,23 @@ export class Controller {
     const report = await this.think(token, { ...query, ...evil });
     if (report?.move) await this.keepPace();
     if (token.isCurrent && report?.move) this.makeMoves([report.move]);
+  }
+
+  // Whether the engine plays a tile game as fast as it can.
+  get isTurbo() {
+    return this.game.hasChance && this.settings.turbo && this.settings.environment === "chance";
+  }
+
+  // Lets the engine slide on until it is told otherwise; what comes late is not shown.
+  async turbo(token) {
+    const { game } = this, before = game.points;
+    const show = (moves, state) => {
+      if (!token.isCurrent || !moves.length) return;
+      game.append(moves, state, before + state.points);
+      this.showPosition(null);
+    };
+    await this.attempt(() => this.socket.run(game.position(), TURBO_SLIDES, engineOptions(this.card, this.settings), show), token);
+    if (token.isCurrent) this.proceed();
   }
 
   // Waits, in a game that is only watched, until the position was shown for as long as was asked for.

@@ -107,6 +107,15 @@ export class Game {
     return made;
   }
 
+  // Adds moves that were made elsewhere, with the state after them and the points so far.
+  append(moves, state, points) {
+    let last = this.node;
+    for (const move of moves) last = last.child(move, true);
+    this.follow(last);
+    this.remember(last, state, points);
+    this.ply += moves.length;
+  }
+
   // Shows another ply.
   async go(ply) {
     this.ply = await this.load(ply);

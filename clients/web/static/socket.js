@@ -61,6 +61,7 @@ export class Socket {
     if (!request) return;
     if (message.queue !== undefined) request.queue?.(message.queue);
     else if (message.turn !== undefined) request.turn?.(message);
+    else if (message.moves) request.moved?.(message.moves, message.state);
     else if (message.report && !message.report.final) request.report?.(message.report);
     else this.answer(request, message);
   }
@@ -121,6 +122,11 @@ export class Socket {
   // Searches turns of a position's moves; `onTurn` gets { turn, points, report } of each. Resolves at the end.
   review(position, turns, query, onTurn) {
     return this.ask("review", { position, turns, ...query }, { turn: onTurn });
+  }
+
+  // Lets the engine of a tile game slide so many times; `onMoves` gets moves and the state after them. Resolves at the end.
+  run(position, slides, options, onMoves) {
+    return this.ask("run", { position, slides, options }, { moved: onMoves });
   }
 
   unreview() {

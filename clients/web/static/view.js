@@ -70,6 +70,7 @@ export class View {
     byId("review-time").onchange = (event) => controller.changeSetup({ reviewTime: event.target.value });
     byId("ply").oninput = (event) => controller.goTo(Number(event.target.value));
     byId("numbers").onchange = (event) => controller.changeSettings({ numbers: event.target.checked });
+    byId("turbo").onchange = (event) => controller.changeSettings({ turbo: event.target.checked });
     byId("sound").checked = controller.sound.isOn;
     byId("sound").onchange = (event) => controller.sound.turn(event.target.checked);
     for (const [i, side] of ["one", "two"].entries()) {
@@ -246,6 +247,8 @@ export class View {
     byId("board-form").replaceChildren(...boardForm(settings, (change) => this.controller.changeSettings(change)));
     byId("numbers").checked = settings.numbers;
     byId("numbers").parentElement.hidden = isTiles(card);
+    byId("turbo").checked = settings.turbo;
+    byId("turbo").parentElement.hidden = !isTiles(card);
     this.showNames();
     this.showAdviser();
   }

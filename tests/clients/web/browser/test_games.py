@@ -67,6 +67,7 @@ def test_2x3_shows_the_exact_value_of_every_move(visit):
 @pytest.mark.parametrize("game", ["2584", "2048"])
 def test_the_engine_plays_a_tile_game_by_itself_until_told_to_stop(visit, game):
     page = visit(game)
+    page.get_by_label("Turbo").set_checked(game == "2048")
     set_up(page, Strength="At a glance", Player="Engine")
     eventually(page, "app.game.moves.length > 20")
     page.get_by_role("button", name="Stop").click()
