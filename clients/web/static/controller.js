@@ -8,6 +8,7 @@ import { t, translateCard } from "./language.js";
 import { readLink, shareLink } from "./link.js";
 import { reportValue } from "./panel.js";
 import { gifOf, pngOf } from "./picture.js";
+import { Room } from "./room.js";
 import { Search } from "./search.js";
 import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
@@ -39,10 +40,12 @@ export class Controller {
     this.view = new View(this);
     this.socket = new Socket({
       games: (games, isComplete) => this.gamesChanged(games, isComplete),
+      shared: (shared) => this.game && this.room.follow(shared),
       open: () => this.view.notice(""),
       lost: () => this.showLost(),
     });
     this.study = new Study(this);
+    this.room = new Room(this);
     this.clocks = new Clocks({ tick: () => this.view.showSeats(), flag: (side) => this.flagged(side) });
     this.lastMove = 0; // when the position was shown, in milliseconds
     this.search = new Search(this.socket, {
@@ -77,6 +80,7 @@ export class Controller {
     if (!this.card.isThere) return this.view.notice(t("notice.restarting", { game: this.card.title }));
     const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
     this.view.notice(away.length && !isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
+    if (this.room.isOn) this.room.enter(this.room.saved()); // a connection that is new has joined nothing
     if (!wasThere || !this.isThinking) this.proceed();
     return undefined;
   }
@@ -152,6 +156,7 @@ export class Controller {
     this.clocks.setUp(isForTwo(card) ? settings.clock : "", record?.clocks);
     this.view.openGame(isOther);
     this.showPosition(null);
+    if (record?.room || this.room.isOn) await this.room.enter(record?.room ?? null);
     this.autosave.now(); // so that a reload finds this game, however soon
     this.proceed();
     return true;
@@ -221,6 +226,7 @@ export class Controller {
 
   playIfLegal(move) {
     if (this.isBusy || !this.game.state.legal.some((each) => each.move === move)) return;
+    if (this.room.isOn && this.game.ply < this.game.moves.length) return; // the game of both goes on at its end
     this.isPaused = false;
     this.makeMoves([move]);
     if (!this.socket.isOpen) this.showLost();
@@ -233,6 +239,7 @@ export class Controller {
       if (this.moving?.token === token) this.moving = null;
       if (!made || !token.isCurrent) return; // what failed is not tried again at once
       this.showPosition(made);
+      this.room.moved();
       this.proceed();
     });
     this.moving = { token, done };
@@ -265,6 +272,24 @@ export class Controller {
     this.isPaused = true;
     this.showPosition(undefined);
     this.proceed();
+  }
+
+  // Shows the moves of a game that is shared, and goes on.
+  async playShared(moves) {
+    await this.goTo((game) => game.visit(game.lineOf(moves)));
+    this.isPaused = false;
+    this.sound.moved(!this.game.state.toMove);
+    this.showPosition(undefined);
+    this.proceed();
+  }
+
+  async invite() {
+    const side = this.settings.one === "you" || this.settings.two !== "you" ? "one" : "two";
+    const address = new URL(await this.room.open(side), location.href).href;
+    this.isPaused = false;
+    this.showPosition(undefined);
+    this.proceed();
+    this.view.say((await copyText(address)) ? t("status.invited") : address);
   }
 
   // Undo or redo: goes to the next place at which a person decides.

@@ -74,10 +74,11 @@ export function sideNames(card) {
   return { ...NAMES, ...Object.fromEntries((card?.sides ?? []).map(({ side, name }) => [side, name])) };
 }
 
-// Who decides now: you, engine, chance, evil, dropper (you, as the environment), or nobody.
+// Who decides now: you, a friend at another page, engine, chance, evil, dropper (you, as the environment), or nobody.
 export function moverOf(game, card, settings) {
   const side = game?.state.toMove;
   if (!side || game.flag) return "nobody";
+  if (game.seat) return side === game.seat ? "you" : "friend";
   if (side !== "environment") return settings[side];
   const dropper = settings.environment;
   if (dropper === "evil" && !card.capabilities.includes("environment")) return "chance";

@@ -54,6 +54,7 @@ export class View {
       promote: () => controller.study.promoteLine(),
       remove: () => controller.study.removeLine(),
       link: () => controller.copyLink(),
+      invite: () => controller.invite(),
       export: () => controller.exportGame(byId("format").value),
       import: () => byId("file").click(),
     };
@@ -256,7 +257,7 @@ export class View {
   // The fields for the players' names.
   showNames() {
     const { card, game } = this.controller, names = sideNames(card);
-    byId("names").hidden = !isForTwo(card);
+    byId("names").hidden = byId("invite").hidden = !isForTwo(card);
     for (const [i, side] of ["one", "two"].entries()) {
       byId(`name-${side}`).value = game.players[i];
       byId(`name-${side}`).previousElementSibling.textContent = t("seats.name-of", { side: names[side] });
