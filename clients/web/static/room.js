@@ -61,6 +61,6 @@ export class Room {
       if (!record || record.start === game.start) await this.moved();
       return;
     }
-    if (theirs.length > ours.length || !isSame(theirs.length)) await controller.playShared(theirs);
+    if (theirs.length > ours.length || !isSame(theirs.length)) await controller.sharing.playShared(theirs);
   }
 }
