@@ -22,6 +22,7 @@ from plyd.clients.web.connection import PageConnection
 from plyd.clients.web.daemons import DaemonPool
 from plyd.clients.web.errors import BridgeError, error_json
 from plyd.clients.web.messages import parse_export, record_json
+from plyd.clients.web.rooms import Rooms
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -40,6 +41,7 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = ()) -> ASGIApp:
     """The bridge to the daemons at these addresses; `names` are this machine's host names besides those of loopback."""
     daemons = DaemonPool(addresses)
     connections: set[PageConnection] = set()
+    rooms = Rooms()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -52,7 +54,7 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = ()) -> ASGIApp:
         if len(connections) >= MAX_CONNECTIONS:
             await socket.close(1013, f"{MAX_CONNECTIONS} pages are open, the most allowed")
             return
-        connection = PageConnection(socket, daemons)
+        connection = PageConnection(socket, daemons, rooms)
         connections.add(connection)
         try:
             await connection.run()

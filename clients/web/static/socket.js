@@ -9,7 +9,7 @@ export class Lost extends Error {}
 export const failure = (error) => Object.assign(new Error(error.message), error);
 
 export class Socket {
-  // listener: { games(list, isComplete), open(), lost() }
+  // listener: { games(list, isComplete), shared(room), open(), lost() }
   constructor(listener) {
     this.listener = listener;
     this.waiting = new Map(); // id -> { verb, fields, isSent, report, queue, resolve, reject }
@@ -57,10 +57,12 @@ export class Socket {
       this.listener.games(message.games, message.isComplete);
       return;
     }
+    if (message.shared && message.id === undefined) return this.listener.shared(message.shared);
     const request = this.waiting.get(message.id);
     if (!request) return;
     if (message.queue !== undefined) request.queue?.(message.queue);
     else if (message.turn !== undefined) request.turn?.(message);
+    else if (message.moves) request.moved?.(message.moves, message.state);
     else if (message.report && !message.report.final) request.report?.(message.report);
     else this.answer(request, message);
   }
@@ -68,7 +70,7 @@ export class Socket {
   answer(request, message) {
     this.waiting.delete(message.id);
     if (message.error) request.reject(failure(message.error));
-    else request.resolve(message.state ?? message.report ?? null);
+    else request.resolve(message.state ?? message.report ?? message.shared ?? null);
     this.sendWaiting();
   }
 
@@ -121,6 +123,20 @@ export class Socket {
   // Searches turns of a position's moves; `onTurn` gets { turn, points, report } of each. Resolves at the end.
   review(position, turns, query, onTurn) {
     return this.ask("review", { position, turns, ...query }, { turn: onTurn });
+  }
+
+  // What is shared in a room, which from now on tells of changes; and after a change of this page.
+  join(room) {
+    return this.ask("join", { room });
+  }
+
+  share(room, version, record) {
+    return this.ask("share", { room, version, record });
+  }
+
+  // Lets the engine of a tile game slide so many times; `onMoves` gets moves and the state after them. Resolves at the end.
+  run(position, slides, options, onMoves) {
+    return this.ask("run", { position, slides, options }, { moved: onMoves });
   }
 
   unreview() {

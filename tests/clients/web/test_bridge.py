@@ -333,6 +333,25 @@ def test_a_review_can_be_ended_and_gives_way_to_the_next_and_to_searches(page):
     assert page.ask("unreview")["ok"]
 
 
+def test_pages_that_share_a_game_hear_of_each_other_and_the_first_change_counts(bridge, page):
+    room = "abcdefgh-ABCDEFGH"
+    assert page.ask("join", room=room)["shared"] == {"room": room, "version": 0, "record": None, "pages": 1}
+    with Page(bridge) as other:
+        assert other.ask("join", room=room)["shared"]["pages"] == 2
+        assert page.hear() == {"shared": {"room": room, "version": 0, "record": None, "pages": 2}}
+        assert page.ask("share", room=room, version=0, record={"moves": ["2"]})["shared"]["version"] == 1
+        assert other.hear()["shared"]["record"] == {"moves": ["2"]}
+        late = other.ask("share", room=room, version=0, record={"moves": ["1"]})["shared"]
+        assert (late["version"], late["record"]) == (1, {"moves": ["2"]})
+    assert page.hear()["shared"]["pages"] == 1
+    for name, record, message in (
+        ("x", {}, "room is 'x'"),
+        (room, [], "record is []"),
+        (room, {"a": "b" * 70_000}, "record is"),
+    ):
+        assert message in page.ask("share", room=name, version=1, record=record)["error"]["message"]
+
+
 def test_a_review_that_cannot_be_is_refused(page):
     for turns in ([5], [-1], "0", [True], None):
         message = page.ask("review", position=GAME, turns=turns)["error"]["message"]
