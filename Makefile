@@ -9,7 +9,7 @@ PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models -p pl
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 
-.PHONY: help up test test-slow test-stutter test-kaggle fuzz check proto freeze bench dist course clean
+.PHONY: help up test test-slow test-cluster test-stutter test-kaggle fuzz check proto freeze bench dist course clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,10 @@ test: .venv/dev ## install if needed, then compile kernels and run the tests, th
 
 test-slow: .venv/slow ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
+
+test-cluster: .venv/dev ## the tests that start a Ray cluster on this machine
+	$(BIN)/plyd warm
+	$(BIN)/python -m pytest -m cluster --durations=12 tests/cluster
 
 test-stutter: .venv/dev ## the tests while their processes are stopped for moments: none may need a quick machine
 	$(BIN)/plyd warm

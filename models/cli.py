@@ -49,7 +49,7 @@ def show() -> None:
         trained: dict[str, Any] = {"network": "?", "games": "?", "seconds": 0} | network.trained
         table.add_row(
             network.path.stem,
-            trained["network"],
+            trained["network"] + "".join(f", from {stage}" for stage in trained.get("stages", ())),
             str(trained["games"]),
             f"{trained['seconds'] / 60:.0f} min",
             size_of(network.path),
@@ -142,6 +142,8 @@ def import_file(file: Path, run: Path) -> None:
     print(f"{run}: patterns {checkpoint.network}, {len(checkpoint.places)} weights; train it with:", file=sys.stderr)
     command = f"plyd train {checkpoint.game} --variant {checkpoint.variant} --network '{checkpoint.network}'"
     command += f" --cap {checkpoint.base - 1}" if checkpoint.game == "2584" else ""
+    command += "".join(f" --stage {stage_name(checkpoint.game, indices)}" for indices in checkpoint.stages)
+    command += " --downgrade" if checkpoint.are_downgraded else ""
     rate = "" if checkpoint.sums.size else " --rate 0.1"
     print(f"{command}{rate} --out {run}", file=sys.stderr)
 
@@ -174,6 +176,15 @@ def export(source: Path, file: Path) -> None:
         else:
             raise BadWeights(f"{source} is a {kind}; only networks of 2048 and Gomoku can be exported")
     print(f"{file}: {size_of(file)}", file=sys.stderr)
+
+
+def stage_name(game: str, indices: list[int]) -> str:
+    """The tiles with which a stage begins, as `plyd train --stage` takes them."""
+    tiles = [1, 2]
+    while len(tiles) < max(indices):
+        tiles.append(2 * tiles[-1] if game == "2048" else tiles[-1] + tiles[-2])
+    first = 2 if game == "2048" else 1  # the tile of index 1
+    return "+".join(str(first * tiles[index - 1]) for index in indices)
 
 
 def network_in(path: Path) -> Path:

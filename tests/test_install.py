@@ -1,6 +1,7 @@
 """The wheels installed from the registry, as users install them: with pip and with pipx. Slow."""
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import LONG
-from tests.wheels import build_wheels
+from tests.wheels import ROOT, build_wheels
 
 pytestmark = pytest.mark.slow
 INSTALL_SECONDS = 10 * LONG  # hundreds of megabytes, from a registry
@@ -121,9 +122,10 @@ def test_pipx_installs_plyd_and_it_plays(wheels, tmp_path):
         "PIPX_MAN_DIR": str(tmp_path / "man"),
         "HOME": str(tmp_path),
     }
-    dist = wheels["plyd"].parent
-    command = [sys.executable, "-m", "pipx", "install", f"--pip-args=--find-links {dist}", wheels["plyd"]]
-    status, told, errors = run(*command, env=environment)
+    (tmp_path / "dist").symlink_to(wheels["plyd"].parent)
+    [command] = re.findall(r"^\$ (pipx install .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+    status, told, errors = run("sh", "-c", command, cwd=tmp_path, env=environment)
     assert status == 0, told + errors
     assert {path.name for path in (tmp_path / "bin").iterdir()} == {"plyd", "pbrain-plyd"}
     plyd = Path(tmp_path / "bin/plyd")

@@ -17,6 +17,7 @@ CLIENT_NEEDS = {"click", "googleapis-common-protos", "grpcio", "grpcio-health-ch
 CLIENT_IMPORTS = {"click", "google", "grpc", "grpc_health", "typing_extensions"}  # the last one is grpc's own
 MAX_WHEEL = 100_000_000  # bytes
 NOT_FOR_THE_CLIENT_ALONE = {  # modules of plyd-client that need a package of plyd, and which
+    "ray": r"plyd\.cluster\.actors",
     "starlette": r"plyd\.clients\.(web|http|tournament)\.",
     "uvicorn": r"plyd\.clients\.tournament\.",
     "uvloop": r"plyd\.clients\.stress\.",
@@ -72,7 +73,7 @@ def test_the_wheels_share_one_namespace_and_no_file(wheels):
     tops = {name.split("/")[0].partition("-")[0] for names in files.values() for name in names}
     assert tops == {"plyd", "plyd_client"}  # the latter is its metadata
     rooms = {part: {file.split("/")[1] for file in names if file.startswith("plyd/")} for part, names in files.items()}
-    assert rooms == {"plyd": {"engines", "models", "servers"}, "plyd_client": {"clients", "protocols", "v1"}}
+    assert rooms == {"plyd": {"engines", "models", "servers"}, "plyd_client": {"clients", "cluster", "protocols", "v1"}}
     for name in (
         "plyd/v1/engine.proto",
         "plyd/v1/engine_pb2.py",
@@ -92,7 +93,7 @@ def test_the_wheels_share_one_namespace_and_no_file(wheels):
 
 def test_every_python_file_of_the_rooms_is_in_a_wheel(wheels):
     whole = {name for wheel in wheels.values() for name in zipfile.ZipFile(wheel).namelist()}
-    for room in ("clients", "engines", "models", "protocols", "servers"):
+    for room in ("clients", "cluster", "engines", "models", "protocols", "servers"):
         files = [file for file in (ROOT / room).rglob("*.py") if "node_modules" not in file.parts]
         assert {f"plyd/{file.relative_to(ROOT)}" for file in files} <= whole
 
@@ -152,9 +153,9 @@ def test_the_client_needs_five_packages(wheels):
 
 def test_the_client_alone_imports_all_but_the_page_and_load_tests(client_only):
     code = """
-import importlib, pkgutil, plyd.clients, plyd.v1, plyd.protocols
+import importlib, pkgutil, plyd.clients, plyd.cluster, plyd.v1, plyd.protocols
 
-for package in (plyd.clients, plyd.v1, plyd.protocols):
+for package in (plyd.clients, plyd.cluster, plyd.v1, plyd.protocols):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         try:
             if not module.name.endswith("__main__"):

@@ -85,7 +85,9 @@ def _check(record: GameRecord) -> None:
     """Raise InvalidRequest for an invalid game."""
     if len(record.moves) > MOST_MOVES:
         raise InvalidRequest(f"{len(record.moves)} moves; at most {MOST_MOVES} are allowed")
-    for at, move in enumerate(record.moves, 1):
+    if record.tree and len(record.tree.moves) > MOST_MOVES:
+        raise InvalidRequest(f"{len(record.tree.moves)} moves with all variations; at most {MOST_MOVES} are allowed")
+    for at, move in enumerate(record.moves if not record.tree else (*record.moves, *record.tree.moves), 1):
         if not MOVE.fullmatch(move) or not move.isprintable():
             raise InvalidRequest(
                 f"move {at} is {quoted(move)}; a move is a word of at most 64 characters, none of .,:#"

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from plyd.clients.formats.game_record import GameRecord, name_of, quoted
-from plyd.clients.formats.sgf import Node, read_nodes, write_nodes
+from plyd.clients.formats.game_record import GameRecord, GameTree, comment_of, name_of, quoted
+from plyd.clients.formats.sgf import Node, read_tree, write_tree
 from plyd.clients.library.errors import InvalidRequest
 
 LETTERS = "abcdefghijklmnopqrst"  # columns, so boards go to 20
@@ -13,6 +13,7 @@ RESULTS = {"1-0": "B+", "0-1": "W+", "1/2-1/2": "0"}  # in a GameRecord, and in 
 COLOURS = {"B": "x", "W": "o"}  # in SGF, and in our notation
 SET_UP = {"AB": "x", "AW": "o", "AE": "."}
 RULES = {"0": "freestyle", "1": "standard", "4": "renju"}  # Gomocup's numbers, which some programs write
+MARKS = {"inaccuracy": {"DO": [""]}, "mistake": {"BM": ["1"]}, "blunder": {"BM": ["2"]}}  # of a move, in SGF
 MOST_SET = 10  # set-ups of each point that a file may contain
 POINT = re.compile(r"[a-t](?:[1-9]|1[0-9]|20)", re.ASCII)
 PSQ_HEAD = re.compile(r"\s*Piskvorky\s+(\d{1,4})x(\d{1,4})\s*,[^,]*,\s*(\d{1,4})\s*")
@@ -34,28 +35,53 @@ def write_sgf(record: GameRecord) -> bytes:
         root |= {key: points} if points else {}
     if "AB" in root or "AW" in root or mover == "o":
         root["PL"] = ["B" if mover == "x" else "W"]
-    nodes: list[Node] = [root]
-    for at, move in enumerate(record.moves):
+    tree = record.tree or GameTree(record.moves, tuple(range(len(record.moves))))
+    return write_tree(*_sgf_nodes(root, tree, mover, size)).encode()
+
+
+def _sgf_nodes(root: Node, tree: GameTree, mover: str, size: int) -> tuple[list[Node], list[int]]:
+    """The nodes of a game, and their parents: moves, comments and marks."""
+    nodes, plies = [root], [0]
+    for move, parent in zip(tree.moves, tree.parents, strict=True):
         x, y = _place(move, size)
-        nodes.append({"BW"[(at + (mover == "o")) % 2]: [LETTERS[x] + LETTERS[y]]})
-    return write_nodes(nodes).encode()
+        nodes.append({"BW"[(plies[parent] + (mover == "o")) % 2]: [LETTERS[x] + LETTERS[y]]})
+        plies.append(plies[parent] + 1)
+    for node, mark in zip(nodes, tree.marks, strict=False):
+        node |= MARKS.get(mark, {})
+    for node, comment in zip(nodes, tree.comments, strict=False):
+        node |= {"C": [comment]} if comment else {}
+    return nodes, [-1, *tree.parents]
 
 
 def read_sgf(text: str) -> GameRecord:
-    """The main line of an SGF game."""
-    nodes = read_nodes(text)
+    """An SGF game with its variations and comments."""
+    nodes, parents = read_tree(text)
     root = {key: values[0].strip() for key, values in nodes[0].items()}
     if root.get("GM", "4") != "4":
         raise InvalidRequest(f"GM[{root['GM'][:9]}] is another game; allowed is GM[4], Gomoku")
     size = _sgf_size(root.get("SZ", str(USUAL)))
-    first = next((at for at, node in enumerate(nodes) if COLOURS.keys() & node.keys()), len(nodes))
-    rows, mover = _set_up(nodes[: first + 1], size)
-    stones, moves = _played(nodes[first:], size)
+    main = _main_line(parents)
+    first = next((at for at, number in enumerate(main) if COLOURS.keys() & nodes[number].keys()), len(main))
+    rows, mover = _set_up([nodes[number] for number in main[: first + 1]], size)
+    tree, mover = _played(nodes, parents, size, main[: first + 1], mover)
     players = name_of(root.get("PB", "")), name_of(root.get("PW", ""))
     rule = root.get("RU", "")
     variant, result = RULES.get(rule) or _variant_in(rule), _result_in(root.get("RE", ""))
-    start = _start_of(rows, stones[:1] or mover)
-    return GameRecord("gomoku", variant, start, tuple(moves), result, players)
+    start = _start_of(rows, mover)
+    moves = tuple(tree.moves[number - 1] for number in _main_line([-1, *tree.parents])[1:])
+    is_plain = len(moves) == len(tree.moves) and not any(tree.comments)
+    return GameRecord("gomoku", variant, start, moves, result, players, None if is_plain else tree)
+
+
+def _main_line(parents: list[int]) -> list[int]:
+    """The numbers of the nodes of the main line: from each node its first child."""
+    first: dict[int, int] = {}
+    for number, parent in enumerate(parents):
+        first.setdefault(parent, number)
+    line = [0]
+    while (following := first.get(line[-1])) is not None:
+        line.append(following)
+    return line
 
 
 def _sgf_size(text: str) -> int:
@@ -80,22 +106,39 @@ def _set_up(nodes: list[Node], size: int) -> tuple[list[str], str]:
     return rows, mover or _board("/".join(rows))[1]
 
 
-def _played(nodes: list[Node], size: int) -> tuple[str, list[str]]:
-    """The stones of the moves that nodes make, and the moves."""
-    stones = ""
+def _played(nodes: list[Node], parents: list[int], size: int, set_up: list[int], mover: str) -> tuple[GameTree, str]:
+    """The moves that nodes make, and who makes the first one. Stones are set in the nodes `set_up` alone."""
     moves: list[str] = []
-    for node in nodes:
-        if moves and (key := next((key for key in SET_UP if key in node), "")):
-            raise InvalidRequest(f"{key} after move {len(moves)}; stones may be set before the first move only")
+    before: list[int] = []
+    comments = [""]
+    stones, plies = [""], [0]  # by node of the tree: the stone of its move, and the number of moves
+    numbers: list[int] = []  # by node of the file: the node of the tree where it ends
+    for number, node in enumerate(nodes):
+        last = numbers[parents[number]] if number else 0
+        if number not in set_up and (key := next((key for key in SET_UP if key in node), "")):
+            raise InvalidRequest(f"{key} after move {plies[last]}; stones may be set before the first move only")
         for colour in [key for key in node if key in COLOURS]:
-            if stones.endswith(COLOURS[colour]):
+            if stones[last] == COLOURS[colour]:
                 raise InvalidRequest(
-                    f"move {len(moves) + 1} is {colour}[...], as is the one before; players take turns"
+                    f"move {plies[last] + 1} is {colour}[...], as is the one before; players take turns"
                 )
             [(x, y)] = _points([node[colour][0].partition(":")[0]], size)
-            stones += COLOURS[colour]
+            if not moves:
+                mover = COLOURS[colour]
+            elif last == 0 and mover != COLOURS[colour]:
+                raise InvalidRequest(
+                    f"{colour}[...] begins a variation; the first move of the others is the opponent's"
+                )
             moves.append(f"{LETTERS[x]}{size - y}")
-    return stones, moves
+            before.append(last)
+            stones.append(COLOURS[colour])
+            plies.append(plies[last] + 1)
+            comments.append("")
+            last = len(moves)
+        if "C" in node:
+            comments[last] = "\n".join(filter(None, [comments[last], comment_of(node["C"][0])]))
+        numbers.append(last)
+    return GameTree(tuple(moves), tuple(before), tuple(comments)), mover
 
 
 def write_psq(record: GameRecord) -> bytes:

@@ -70,10 +70,11 @@ class AsyncEngineClient:
         variant: str = "",
         timeout: float = ANSWER_SECONDS,  # noqa: ASYNC109
         retry_seconds: float = RETRY_SECONDS,
+        history: bool = True,
     ) -> Self:
         """A client of a private daemon for a game, which nobody else can reach and which stops with the client."""
         daemon = await asyncio.to_thread(EmbeddedDaemon(game).__enter__)
-        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials())
+        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials(), history)
         client._private = daemon
         try:
             await client.describe()  # so that boards can be drawn when the daemon is gone
@@ -322,6 +323,9 @@ class AsyncGame:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_svg_(self) -> str:
+        return self.state.svg()
 
     def close(self) -> None:
         """End the game; a running search is cancelled."""

@@ -24,13 +24,25 @@ TILES_FROM, DARK_TILES = 1.0, 5  # the step of the first colour, and the first c
 PAPER, INK, SOFT, WARM, GOOD = "#fdfbf7", "#23211d", "#6f6a60", "#c8642b", "#1f6f6b"
 
 
+class Svg(str):
+    """A picture as text, which notebooks show."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"<Svg of {len(self):,} characters>"
+
+
 def board_svg(
     state: position_pb2.State,
     card: engine_pb2.EngineInfo | None,
     marks: Mapping[str, str],
     best: str,
     caption: str,
-) -> str:
+) -> "Svg":
     """The board of a state, drawn as a card says; a plain grid without one.
 
     `marks` are short texts to write where moves go, `best` is the best of these moves, `caption` goes below the board.
@@ -51,7 +63,7 @@ def board_svg(
         )
     title = escaped(f"{card.title if card and card.title else state.position.game} board: {state.text}")
     pixels = min(MAX_WIDTH, round(board.width * ZOOM))
-    return (
+    return Svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {board.width} {height}" width="{pixels}"'
         f' height="{pixels * height / board.width:.0f}" role="img" font-family="system-ui, sans-serif">'
         f"<title>{title}</title>{''.join(parts)}</svg>"

@@ -69,12 +69,17 @@ class EngineClient:
 
     @classmethod
     def start(
-        cls, game: str, variant: str = "", timeout: float = ANSWER_SECONDS, retry_seconds: float = RETRY_SECONDS
+        cls,
+        game: str,
+        variant: str = "",
+        timeout: float = ANSWER_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+        history: bool = True,
     ) -> Self:
         """A client of a private daemon for a game, which nobody else can reach and which stops with the client."""
         daemon = EmbeddedDaemon(game)
         daemon.__enter__()
-        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials())
+        client = cls(daemon.target, game, variant, timeout, retry_seconds, Credentials(), history)
         client._private = daemon
         try:
             client.describe()  # so that boards can be drawn when the daemon is gone
@@ -309,6 +314,9 @@ class Game:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_svg_(self) -> str:
+        return self.state.svg()
 
     def close(self) -> None:
         """End the game; a running search is cancelled."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, MutableSequence, Sequence
 
-from plyd.clients.library.board_svg import board_svg
+from plyd.clients.library.board_svg import Svg, board_svg
 from plyd.clients.library.report import Report
 from plyd.clients.library.view import View, Views, plural, shortened
 from plyd.v1 import engine_pb2, position_pb2, search_pb2
@@ -151,10 +151,11 @@ class State(View[position_pb2.State]):
         """Indices into `board.cells` of the last move."""
         return self.message.last_cells
 
-    def svg(self, report: "Report | search_pb2.Report | None" = None) -> str:
-        """The board as an SVG picture, as the game's card says that it looks; with the moves of a report marked on it.
+    def svg(self, report: "Report | search_pb2.Report | None" = None) -> Svg:
+        """The board as SVG, a text that notebooks show as a picture; with the moves of a report marked on it.
 
-        The card comes from the daemon, when the first board is drawn. Without it, the board is a plain grid of labels.
+        It looks as the game's card says, which the daemon is asked for when a first board is drawn. If the daemon does
+        not answer, the board is a plain grid of labels.
         """
         card = self._card_of(self.message.position.game) if self._card_of else None
         found = Report(report) if isinstance(report, search_pb2.Report) else report

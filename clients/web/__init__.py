@@ -8,5 +8,6 @@ messages.py       the JSON messages of that socket, checked and made
 daemons.py        the daemons: which game each one serves, and whether it is up
 fair_queue.py     shares each daemon's search slots among the pages
 search_stream.py  runs a page's searches on a Play stream
+review.py         the turns of a game that is reviewed, as many at once as there are slots
 bench.py          `plyd bench web`
 """

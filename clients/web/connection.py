@@ -13,13 +13,15 @@ from plyd.clients.library.errors import DaemonFault, InvalidRequest, Overloaded,
 from plyd.clients.web.daemons import DaemonPool
 from plyd.clients.web.errors import BridgeError, error_json
 from plyd.clients.web.messages import PageRequest, card_json, report_json, state_json
+from plyd.clients.web.review import review
 from plyd.clients.web.search_stream import SearchStream
 
 log = logging.getLogger("plyd.web")
 
 MAX_REQUESTS = 16  # pending requests of one page
 MAX_UNSENT = 256  # messages; a page that leaves more unread is disconnected
-VERBS = ("apply", "think", "stop")
+VERBS = ("apply", "think", "stop", "review", "unreview")
+UNSENT_REPORTS = 64  # a review waits while so many messages are unsent
 
 
 class SendQueue:
@@ -29,6 +31,7 @@ class SendQueue:
         self._messages: dict[object, dict[str, Any]] = {}
         self._count = 0
         self._has_some = asyncio.Event()
+        self._has_room = asyncio.Event()
 
     def put(self, message: dict[str, Any], kind: object = None) -> None:
         """Queue a message; raises Overloaded if the page reads too slowly."""
@@ -40,10 +43,17 @@ class SendQueue:
         self._messages[key] = message
         self._has_some.set()
 
+    async def room(self) -> None:
+        """Wait until few messages are unsent."""
+        while len(self._messages) >= UNSENT_REPORTS:
+            self._has_room.clear()
+            await self._has_room.wait()
+
     async def take(self) -> str:
         """The next message as JSON."""
         await self._has_some.wait()
         message = self._messages.pop(next(iter(self._messages)))
+        self._has_room.set()
         if not self._messages:
             self._has_some.clear()
         return json.dumps(message, separators=(",", ":"))
@@ -69,6 +79,7 @@ class PageConnection:
         self._stream = SearchStream()
         self._tasks: set[asyncio.Task[None]] = set()
         self._search: PageSearch | None = None  # the latest one
+        self._review: asyncio.Task[None] | None = None  # the latest one
         self._reads_too_slowly = asyncio.Event()
 
     async def run(self) -> None:
@@ -115,6 +126,10 @@ class PageConnection:
         elif request.verb == "think":
             before, self._search = self._search, PageSearch(request.id)
             self._search.task = self._spawn(self._answer(request, self._think(request, self._search, before)))
+        elif request.verb == "review":
+            self._review = self._spawn(self._answer(request, self._run_review(request, self._review)))
+        elif request.verb == "unreview":
+            self._spawn(self._end_review(request, self._review))
         else:
             self._spawn(self._answer(request, self._apply(request)))
 
@@ -170,6 +185,25 @@ class PageConnection:
         search.stopped.set()
         await asyncio.wait([search.task])
 
+    async def _run_review(self, request: PageRequest, before: "asyncio.Task[None] | None") -> None:
+        """Run a review once the one before it has ended. One that is cancelled is answered too."""
+        try:
+            await _cancelled(before)
+            query, turns = request.search_query(), request.turns()
+            link = self._daemons.find(query.position.game)
+            async with contextlib.aclosing(review(link, query, turns)) as found:
+                async for turn, points, report in found:
+                    await self._unsent.room()
+                    self._send({"id": request.id, "turn": turn, "points": points, "report": report_json(report)})
+        except asyncio.CancelledError:
+            self._send({"id": request.id, "ok": True})
+            raise
+        self._send({"id": request.id, "ok": True})
+
+    async def _end_review(self, request: PageRequest, running: "asyncio.Task[None] | None") -> None:
+        await _cancelled(running)
+        self._send({"id": request.id, "ok": True})
+
     def _send_games(self) -> None:
         games = [card_json(engine, is_there=is_there) for engine, is_there in self._daemons.cards()]
         self._send({"games": games, "isComplete": self._daemons.is_complete}, "games")
@@ -185,3 +219,10 @@ class PageConnection:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+async def _cancelled(task: "asyncio.Task[None] | None") -> None:
+    """Cancel a task that runs, and wait for its end."""
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait([task])

@@ -3,14 +3,19 @@
 A request is an object with `id` (a number chosen by the page), `do` (a verb) and the verb's fields:
 
     apply   position, moves, chance                            -> state: the board after the moves
-    think   position, seconds, nodes, depth, lines, options    -> report, report, ..., the last one final
+    think   position, limits, lines, options                   -> report, report, ..., the last one final
     stop                                                       -> ok, after the search's final report
+    review  as think, and turns                                -> turn, points and report of each, in any order; ok
+    unreview                                                   -> ok, after that of the review
 
+Limits are `seconds`, `nodes`, `depth`, and `clock`, an object with `remaining` and `increment` in seconds.
 A position is an object with `game`, `variant`, `start` and `moves`; only the game is required.
-`options` is an object of texts, numbers and booleans.
+`options` is an object of texts, numbers and booleans. `turns` are numbers of moves: a review searches the position
+before the first move (0), after it (1), and so on.
 
 Each answer repeats the `id` and has one of `state`, `report`, `queue` (place in the queue, 0 when the search starts),
-`ended` (the search ended without a report), `ok` or `error`. A new search ends the one that runs. The bridge also sends
+`ended` (the search ended without a report), `ok` or `error`. A new search ends the one that runs, a new review the
+one that runs. The bridge also sends
 `games` without being asked, whenever it changes: every game that is served, and whether its daemon is up.
 """
 
@@ -21,6 +26,7 @@ from typing import Any
 
 from plyd.clients.formats.files import MOST_MOVES as MAX_RECORDED_MOVES
 from plyd.clients.formats.files import GameRecord, formats_of
+from plyd.clients.formats.game_record import LONGEST_COMMENT, GameTree, comment_of
 from plyd.clients.library.errors import InvalidRequest
 from plyd.clients.library.report import Line, Report, Score
 from plyd.clients.library.requests import option_text
@@ -30,6 +36,7 @@ from plyd.v1 import engine_pb2, position_pb2, search_pb2
 
 MAX_TEXT_LENGTH = 4096  # of a start, a variant and the like
 MAX_SECONDS = 300.0
+MAX_CLOCK_SECONDS = 86_400.0
 MAX_NODES = 1 << 40
 MAX_LINES = 64
 MAX_OPTIONS = 32
@@ -104,12 +111,17 @@ class PageRequest:
 
     def seconds(self) -> float | None:
         """The time limit, or None if it is absent."""
-        value = self._fields.get("seconds")
+        return _seconds("seconds", self._fields.get("seconds"), MAX_SECONDS)
+
+    def clock(self) -> tuple[float | None, float]:
+        """The seconds on a clock, None without one, and those that it gains after each move."""
+        value = self._fields.get("clock")
         if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_SECONDS:
-            raise InvalidRequest(f"seconds is {value!r:.60}; allowed is 0 to {MAX_SECONDS:g}")
-        return float(value)
+            return None, 0.0
+        if not isinstance(value, dict):
+            raise InvalidRequest(f"clock is {value!r:.60}; allowed is an object with remaining and increment")
+        remaining = _seconds("remaining", value.get("remaining", 0), MAX_CLOCK_SECONDS)
+        return remaining, _seconds("increment", value.get("increment", 0), MAX_SECONDS) or 0.0
 
     def flag(self, name: str) -> bool:
         """A boolean field; false if it is absent."""
@@ -121,6 +133,13 @@ class PageRequest:
     def moves(self) -> list[str]:
         """The list of moves; empty if it is absent."""
         return _moves(self._fields.get("moves", []))
+
+    def turns(self) -> list[int]:
+        """The turns of a review: numbers of moves of its position."""
+        value, most = self._fields.get("turns"), len(self.position().moves)
+        if not isinstance(value, list) or not all(type(turn) is int and 0 <= turn <= most for turn in value):
+            raise InvalidRequest(f"turns is {value!r:.60}; allowed is a list of whole numbers from 0 to {most}")
+        return value
 
     def position(self) -> position_pb2.Position:
         """The position."""
@@ -138,14 +157,26 @@ class PageRequest:
         options = self._fields.get("options", {})
         if not isinstance(options, dict) or len(options) > MAX_OPTIONS:
             raise InvalidRequest(f"options is {options!r:.60}; allowed is an object of at most {MAX_OPTIONS}")
+        remaining, increment = self.clock()
         return PageQuery(
             position=self.position(),
             seconds=self.seconds(),
+            remaining=remaining,
+            increment=increment,
             nodes=self.whole("nodes", 1, MAX_NODES),
             depth=self.whole("depth", 1, 1000),
             lines=self.whole("lines", 1, MAX_LINES) or 1,
             options={_text("option", name, 64): _option(name, value) for name, value in options.items()},
         )
+
+
+def _seconds(name: str, value: Any, most: float) -> float | None:
+    """A number of seconds, or None if it is absent."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise InvalidRequest(f"{name} is {value!r:.60}; allowed is 0 to {most:g}")
+    return float(value)
 
 
 def _option(name: str, value: Any) -> str:
@@ -184,8 +215,34 @@ def parse_export(data: bytes) -> tuple[GameRecord, str]:
     names = ("game", "variant", "start", "result")
     texts = {name: _text(name, record.get(name, ""), MAX_TEXT_LENGTH) for name in names}
     players = (_text("a player", one, 64), _text("a player", two, 64))
-    moves = tuple(_moves(record.get("moves")))
-    return GameRecord(**texts, moves=moves, players=players), _text("format", form, 16)
+    moves, tree = tuple(_moves(record.get("moves"))), record.get("tree")
+    record = GameRecord(**texts, moves=moves, players=players, tree=None if tree is None else _tree(tree))
+    return record, _text("format", form, 16)
+
+
+def _tree(value: Any) -> GameTree:
+    """The tree of a record: moves and, if they do not just follow each other, parents; comments and marks by node."""
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"tree is {value!r:.60}; allowed is an object with moves, parents, comments, marks")
+    moves = _moves(value.get("moves"))
+    parents = value.get("parents") or list(range(len(moves)))
+    if not isinstance(parents, list) or len(parents) != len(moves):
+        raise InvalidRequest(f"parents is {parents!r:.60}; allowed is a list with a number for each move")
+    for at, parent in enumerate(parents):
+        if type(parent) is not int or not 0 <= parent <= at:
+            raise InvalidRequest(f"parent {at + 1} is {parent!r:.60}; allowed is a whole number from 0 to {at}")
+    comments, marks = (
+        _texts(name, value.get(name) or [], len(moves) + 1, most)
+        for name, most in (("comments", LONGEST_COMMENT), ("marks", 16))
+    )
+    return GameTree(tuple(moves), tuple(parents), tuple(map(comment_of, comments)), marks)
+
+
+def _texts(name: str, value: Any, count: int, longest: int) -> tuple[str, ...]:
+    """A list of texts, of which any may be null."""
+    if not isinstance(value, list) or len(value) > count:
+        raise InvalidRequest(f"{name} is {value!r:.60}; allowed is a list of at most {count} texts")
+    return tuple("" if text is None else _text(name, text, longest) for text in value)
 
 
 def record_json(record: GameRecord) -> dict[str, Any]:

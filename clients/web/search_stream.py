@@ -26,6 +26,8 @@ class PageQuery:
     seconds: float | None = None
     nodes: int | None = None
     depth: int | None = None
+    remaining: float | None = None  # seconds on a clock
+    increment: float = 0.0  # seconds that the clock gains after each move
     lines: int = 1
     options: dict[str, str] = field(default_factory=dict)
 
@@ -33,10 +35,16 @@ class PageQuery:
 class SearchStream:
     """Keeps one Play stream open and moves it along with the game, so that the engine's tree is reused."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_spare: bool = False) -> None:
+        self._is_spare = is_spare  # its searches wait for slots that nobody else wants
         self._game: AsyncGame | None = None
         self._key: tuple[object, ...] = ()
         self._moves: list[str] = []
+
+    @property
+    def points(self) -> float:
+        """Points of the game where the stream is; 0 if it is closed."""
+        return self._game.state.points if self._game else 0.0
 
     def close(self) -> None:
         """Close the stream; a running search is cancelled."""
@@ -56,7 +64,7 @@ class SearchStream:
         while True:
             report = None
             try:
-                async with link.queue.time_slice(on_queue) as time_slice:
+                async with link.queue.time_slice(on_queue, is_spare=self._is_spare) as time_slice:
                     began = time.monotonic()
                     reports = self._search_slice(link, query, spent, time_slice, stopped)
                     async with contextlib.aclosing(reports):
@@ -94,6 +102,9 @@ class SearchStream:
         limits = LimitArgs(lines=query.lines, nodes=query.nodes, depth=query.depth)
         if query.seconds is not None:
             limits["seconds"] = max(MIN_SECONDS, query.seconds - spent)
+        if query.remaining is not None:
+            limits["remaining_seconds"] = max(MIN_SECONDS, query.remaining - spent)
+            limits["increment_seconds"] = query.increment
         stopping = asyncio.ensure_future(self._stop_in_time(game, time_slice, stopped))
         try:
             async with contextlib.aclosing(game.go(**limits)) as reports:  # type: ignore[type-var]

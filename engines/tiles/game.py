@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from plyd.engines.tiles.bitboard import Rows, Word, fill_rows
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.ntuple.moves import Spawns
 from plyd.engines.tiles.rulebook import TileRules
-from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,8 @@ class Checkpoint:
     """Indices of the tiles with which each stage after the first begins. The weights of a stage follow those of the
     one before; where it has learned none, it has those of the one before.
     """
+    are_downgraded: bool = False
+    """Whether boards of later stages are looked at downgraded."""
     pool: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0, 0, 0), np.uint64))
     """(threads, stages - 1, boards, words): boards with which games entered each later stage."""
     entries: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
@@ -82,7 +84,7 @@ LARGEST_WEIGHT = 1e30
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Writes a checkpoint, completely or not at all."""
     header = {"kind": KIND, **{name: getattr(checkpoint, name) for name in FACTS}}
-    header |= {"stages": checkpoint.stages} if checkpoint.stages else {}
+    header |= stage_facts(checkpoint)
     arrays = ARRAYS | (STAGE_ARRAYS if checkpoint.stages else {})
     write_file(path, header, {name: getattr(checkpoint, name) for name in arrays})
 
@@ -96,7 +98,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     try:
         _check_facts(header)
         facts: dict[str, Any] = {name: header[name] for name in FACTS}
-        facts["stages"] = stages_in(header)
+        facts["stages"], facts["are_downgraded"] = stages_in(header)
         expected = ARRAYS | (STAGE_ARRAYS if facts["stages"] else {})
         found = Checkpoint(**facts | {name: arrays[name] for name in expected})
         learned = found.places.size
@@ -121,9 +123,20 @@ def read_checkpoint(path: Path) -> Checkpoint:
     return found
 
 
-def stages_in(header: dict[str, Any]) -> list[list[int]]:
-    """The stages of a network, checked: for each after the first, the indices of the tiles with which it begins."""
-    stages = header.get("stages", [])
+def stage_facts(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What the header of a file says about stages; nothing if there is one stage."""
+    if not checkpoint.stages:
+        return {}
+    return {"stages": checkpoint.stages, "are_downgraded": checkpoint.are_downgraded}
+
+
+def stages_in(header: dict[str, Any]) -> tuple[list[list[int]], bool]:
+    """The stages of a network, checked: for each after the first, the indices of the tiles with which it begins; and
+    whether boards of later stages are looked at downgraded.
+    """
+    stages, are_downgraded = header.get("stages", []), header.get("are_downgraded", False)
+    if not isinstance(are_downgraded, bool):
+        raise BadWeights(f"are_downgraded is {are_downgraded!r:.60}; allowed are true and false")
     if not (
         isinstance(stages, list)
         and len(stages) < MOST_STAGES
@@ -134,7 +147,7 @@ def stages_in(header: dict[str, Any]) -> list[list[int]]:
             f"its stages are {stages!r:.60}; allowed are up to {MOST_STAGES - 1} lists of indices from 1 to "
             f"{MOST_INDICES - 1}"
         )
-    return stages
+    return stages, are_downgraded
 
 
 def _check_facts(header: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from plyd.models.errors import BadWeights
 from plyd.models.files import Arrays, number_in, read_file, text_in, whole_in, write_file
-from plyd.models.ntuple.checkpoint import Checkpoint, stages_in
+from plyd.models.ntuple.checkpoint import Checkpoint, stage_facts, stages_in
 from plyd.models.ntuple.patterns import MOST_INDICES, patterns_of
 
 MOST_STEPS = 32767
@@ -57,6 +57,8 @@ class PackedNetwork:
     """Indices of the tiles with which each stage after the first begins. The weights of a stage follow those of the
     one before.
     """
+    are_downgraded: bool
+    """Whether boards of later stages are looked at downgraded."""
 
 
 def pack(path: Path, checkpoint: Checkpoint, step: float, keep: float, manifest: dict[str, Any]) -> str:
@@ -86,7 +88,7 @@ def pack(path: Path, checkpoint: Checkpoint, step: float, keep: float, manifest:
         "fresh_weight": max(-MOST_STEPS * step, min(MOST_STEPS * step, checkpoint.fresh_weight)),
         "manifest": manifest,
     }
-    header |= {"stages": checkpoint.stages} if checkpoint.stages else {}
+    header |= stage_facts(checkpoint)
     arrays = {
         "used": _deflated(np.concatenate(used)),
         "low": _deflated((folded & 0xFF).astype(np.uint8)),
@@ -103,7 +105,8 @@ def unpack(path: Path) -> PackedNetwork:
     try:
         size, base = whole_in(header, "weights", MOST_WEIGHTS), whole_in(header, "base", MOST_INDICES)
         game, variant, network = (text_in(header, name) for name in ("game", "variant", "network"))
-        stages, stage_size = stages_in(header), sum(base ** len(pattern) for pattern in patterns_of(network))
+        stages, are_downgraded = stages_in(header)
+        stage_size = sum(base ** len(pattern) for pattern in patterns_of(network))
         if size != stage_size * (1 + len(stages)):
             raise BadWeights(f"{path} has {size} weights, which its patterns do not")
         kept = whole_in(header, "kept", size)
@@ -125,6 +128,7 @@ def unpack(path: Path) -> PackedNetwork:
             sha256,
             header.get("manifest", {}),
             stages,
+            are_downgraded,
         )
     except BadWeights as error:
         raise BadWeights(str(error) if str(path) in str(error) else f"{path}: {error}") from None
@@ -154,6 +158,7 @@ def unpacked(network: PackedNetwork) -> Checkpoint:
         weights,
         none,
         stages=network.stages,
+        are_downgraded=network.are_downgraded,
     )
 
 

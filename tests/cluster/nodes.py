@@ -8,7 +8,7 @@ import sys
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",  # Ray listens on all addresses of this machine
-    "RAY_raylet_start_wait_time_s": "300",
+    "RAY_NUM_REDIS_GET_RETRIES": "300",  # seconds for the head to start
     "RAY_worker_register_timeout_seconds": "300",
     "RAY_gcs_rpc_server_connect_timeout_s": "300",
     "RAY_health_check_timeout_ms": "60000",

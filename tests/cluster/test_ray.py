@@ -183,3 +183,40 @@ def run_analyze(words, stdin):
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+# --- Training ---------------------------------------------------------------------------------------------------------
+
+
+def test_training_goes_on_through_a_killed_node_and_beats_its_start(cluster, tmp_path):
+    from plyd.cluster.options import ClusterSettings
+    from plyd.engines.gomoku.mcts.inference import load_network
+    from plyd.engines.gomoku.train.self_play import SelfPlayParams, match
+    from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer
+
+    style = SelfPlayParams(24, 8, full_share=0.5, hot_plies=4, opening_plies=3, sizes=(9,))
+    plan = GomokuPlan(1, 8, 64, 0.05, memory=5000, reuse=16.0, generation=25, rate_every=1000, style=style)
+    trainer = GomokuTrainer(plan, tmp_path, 1, cluster=ClusterSettings(cluster.address))
+    lines = 0
+    for line in trainer.train(NeverStop(), 125):
+        lines += line is not None
+        if line and lines == 1:
+            kill_node(cluster, next(iter(cluster.worker_nodes)))
+            add_node(cluster)
+    networks = [load_network(tmp_path / "nets" / f"{steps:06d}.plyd")[0] for steps in (125, 0)]
+    results = [result for seed in range(10) for result in match((networks[0], networks[1]), 9, 8, seed)]
+    assert sum(results) >= 4, results
+    assert lines == 5
+
+
+def test_nodes_play_tiles_and_the_learner_learns(cluster, tmp_path):
+    words = ["train", "2048", "--network", "0123 0145", "--games", 1000, "--out", tmp_path]
+    done = plyd(*words, "--cluster", cluster.address)
+    assert "saved after" in done.stderr
+    [line] = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert line["average"] > 2500  # random play: about 1100
+
+
+class NeverStop:
+    def is_set(self):
+        return False

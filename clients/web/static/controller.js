@@ -2,13 +2,17 @@
 
 import { Activities } from "./activities.js";
 import { AutoSave } from "./autosave.js";
-import { Game, parseLink } from "./game.js";
+import { Clocks } from "./clocks.js";
+import { Game } from "./game.js";
 import { t, translateCard } from "./language.js";
+import { readLink, shareLink } from "./link.js";
 import { reportValue } from "./panel.js";
 import { Search } from "./search.js";
 import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
+import { Sound } from "./sound.js";
 import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
+import { Study } from "./study.js";
 import { moveText, statusOf } from "./text.js";
 import { View } from "./view.js";
 
@@ -28,12 +32,16 @@ export class Controller {
     this.moving = null; // the move being made: { token, done }
     this.isArriving = false;
     this.autosave = new AutoSave(() => this);
+    this.sound = new Sound();
     this.view = new View(this);
     this.socket = new Socket({
       games: (games, isComplete) => this.gamesChanged(games, isComplete),
       open: () => this.view.notice(""),
       lost: () => this.showLost(),
     });
+    this.study = new Study(this);
+    this.clocks = new Clocks({ tick: () => this.view.showSeats(), flag: (side) => this.flagged(side) });
+    this.lastMove = 0; // when the position was shown, in milliseconds
     this.search = new Search(this.socket, {
       think: (isThinking) => this.view.showThinking(isThinking),
       queue: (place) => (place ? this.view.say(t("status.queue", { count: place })) : this.showStatus()),
@@ -92,7 +100,7 @@ export class Controller {
 
   // Opens the game of the link, or the last one, or the first of all; waits for its engine if that is not up yet.
   async openFirst() {
-    const linked = parseLink(location.hash);
+    const linked = await readLink(location.hash);
     const saved = loadGame(linked?.game);
     const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
     const card = this.cards.find((each) => each.game === record?.game);
@@ -110,12 +118,12 @@ export class Controller {
   }
 
   newGame(start = "") {
-    this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
+    return this.open(this.card, start ? { variant: this.settings.variant, start, moves: [] } : null);
   }
 
-  addressChanged() {
+  async addressChanged() {
     if (!this.game || location.hash === this.game.link()) return;
-    const linked = parseLink(location.hash);
+    const linked = await readLink(location.hash);
     const card = this.cards.find((each) => each.game === linked?.game);
     if (card) this.open(card, linked);
   }
@@ -130,8 +138,6 @@ export class Controller {
     const game = new Game(this.socket, { ...wanted, game: card.game, hasChance: hasChance(card) });
     try {
       await game.begin();
-      if (record?.values) game.values = record.values.slice(0, game.moves.length + 1);
-      if (Number.isInteger(record?.ply) && record.ply < game.moves.length) await game.go(record.ply);
     } catch (error) {
       return token.isCurrent ? this.openFailed(card, record, error) : true;
     }
@@ -139,8 +145,11 @@ export class Controller {
     this.activities.supersede("place"); // a move in the game before
     settings.variant = game.variant;
     Object.assign(this, { card, settings, game, isPaused: record?.isPaused ?? Boolean(record?.moves?.length) });
+    this.study.stop();
+    this.clocks.setUp(isForTwo(card) ? settings.clock : "", record?.clocks);
     this.view.openGame(isOther);
     this.showPosition(null);
+    this.autosave.now(); // so that a reload finds this game, however soon
     this.proceed();
     return true;
   }
@@ -155,6 +164,7 @@ export class Controller {
 
   changeSettings(change) {
     this.changeSetup(change);
+    if ("clock" in change) this.clocks.setUp(change.clock);
     if ("one" in change || "two" in change || "environment" in change) this.isPaused = false;
     this.view.showAdviser();
     this.showPosition(undefined);
@@ -186,11 +196,24 @@ export class Controller {
     if (this.mover() === "you") this.playIfLegal(move);
   }
 
-  // A person in the place of chance chooses the cell; what comes there is drawn by the odds.
+  // A person in the place of chance chooses the cell; the tile was drawn by the odds.
   drop(cell) {
     if (this.mover() !== "dropper") return;
-    const move = this.game.randomMove((each) => each.cells.includes(cell));
+    const { tile } = this.game.node;
+    const move = this.game.randomMove((each) => each.cells.includes(cell) && (!tile || each.move.startsWith(`${tile.index}@`)));
     if (move) this.playIfLegal(move);
+  }
+
+  // Draws the tile that a person in the place of chance is to put down, by the odds, and tells it.
+  async drawTile() {
+    const { game } = this, { node } = game, move = game.randomMove();
+    if (node.tile || !move) return;
+    const [index, cell] = move.split("@");
+    node.tile = { index };
+    const after = await this.attempt(() => this.socket.apply(game.position(), [move]));
+    if (!after) return;
+    node.tile.label = after.cells[Number(cell)];
+    if (this.game === game && game.node === node) this.showStatus();
   }
 
   playIfLegal(move) {
@@ -219,7 +242,7 @@ export class Controller {
     const isChance = !moves.length || (isSlide && this.settings.environment === "chance");
     for (;;) {
       try {
-        return await game.advance(moves, isChance);
+        return await game.advance(moves, isChance, this.study.isTakeBack);
       } catch (error) {
         if (error.kind !== "Unavailable" || !token.isCurrent) throw error;
       }
@@ -253,7 +276,9 @@ export class Controller {
 
   // Starts what comes next without a person: a move of chance, the engine's move, the adviser.
   proceed() {
-    if (!this.game || this.isBusy || !this.socket.isOpen) return;
+    if (!this.game || this.isBusy) return;
+    this.runClock();
+    if (!this.socket.isOpen) return;
     const token = this.activities.begin("search");
     const mover = this.mover();
     const isWaiting = this.isPaused && !this.isYours;
@@ -263,13 +288,41 @@ export class Controller {
     else this.search.stop();
   }
 
-  async engineMove(token, mover) {
+  // Lines of play of a search whose strength counts: further lines would cost negascout a ply or two.
+  get engineLines() {
     const { options } = this.settings;
-    const isNegascout = (options.method ?? options.engine) === "negascout"; // further lines would cost it a ply or two
-    const query = { ...limits(this.card, this.settings, this.game.state.toMove), ...(isNegascout ? { lines: 1 } : {}) };
+    return (options.method ?? options.engine) === "negascout" ? 1 : lineCount(this.card);
+  }
+
+  async engineMove(token, mover) {
+    const side = this.game.state.toMove;
+    const time = this.clocks.isOn ? { clock: this.clocks.query(side) } : limits(this.card, this.settings, side);
+    const query = { ...time, lines: this.engineLines };
     const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.game.randomMove().split("@")[0] } } : {}; // see BOARD_KIND_TILES
     const report = await this.think(token, { ...query, ...evil });
+    if (report?.move) await this.keepPace();
     if (token.isCurrent && report?.move) this.makeMoves([report.move]);
+  }
+
+  // Waits, in a game that is only watched, until the position was shown for as long as was asked for.
+  async keepPace() {
+    const wait = this.isPersonPlaying ? 0 : Number(this.settings.pace) - (performance.now() - this.lastMove);
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+
+  // Lets the clock of the side to move run, at the end of a game that has begun and is not paused.
+  runClock() {
+    const { state, ply, moves } = this.game;
+    const isRunning = ply > 0 && ply === moves.length && !this.isPaused && this.mover() !== "nobody";
+    this.clocks.run(isRunning ? state.toMove : "");
+  }
+
+  flagged(side) {
+    this.game.flag = side;
+    this.search.stop();
+    this.sound.moved(true);
+    this.showPosition(undefined);
+    this.proceed();
   }
 
   // A short search for a person who is to move; the adviser continues afterwards.
@@ -288,6 +341,13 @@ export class Controller {
     return this.attempt(() => this.search.run(token, this.game.position(), fields, (report) => this.showReport(report)), token);
   }
 
+  // Lets nothing happen by itself until a person moves, or goes on.
+  pause() {
+    this.isPaused = true;
+    this.activities.supersede("search");
+    this.search.stop();
+  }
+
   // The engine plays its best move so far; where no person plays, the game pauses, or goes on.
   stop() {
     if (!this.isPersonPlaying || this.isPaused) {
@@ -301,6 +361,12 @@ export class Controller {
   // --- showing, saving and sharing
 
   showPosition(made) {
+    if (made?.length) {
+      this.clocks.press(this.clocks.running);
+      this.sound.moved(!this.game.state.toMove);
+    }
+    this.lastMove = performance.now();
+    if (this.mover() === "dropper") this.drawTile();
     this.view.showPosition(made);
     this.showStatus(made);
     this.autosave.soon();
@@ -309,7 +375,7 @@ export class Controller {
   showReport(report) {
     const { game } = this;
     const value = reportValue(report, game.points);
-    if (value !== null) game.values[game.ply] = value;
+    if (value !== null) game.node.value = value;
     this.view.showReport(report, game.points);
   }
 
@@ -320,9 +386,7 @@ export class Controller {
   }
 
   exportGame(format) {
-    const name = (side) => (this.settings[side] === "engine" ? "plyd" : t("player.you"));
-    const players = [name("one"), isForTwo(this.card) ? name("two") : ""];
-    return this.attempt(() => saveFile(this.game.record(players), format));
+    return this.attempt(async () => saveFile(await this.study.record(format), format));
   }
 
   importGame(file) {
@@ -335,7 +399,9 @@ export class Controller {
   }
 
   async copyLink() {
-    const link = new URL(this.game.link(), location.href).href;
-    this.view.say((await copyText(link)) ? t("status.copied") : link);
+    const { link, isWhole } = await shareLink(this.game);
+    const address = new URL(link, location.href).href;
+    const isCopied = await copyText(address);
+    this.view.say(!isCopied ? address : isWhole ? t("status.copied") : t("status.copied-position"));
   }
 }

@@ -1,13 +1,15 @@
 // What a person chooses for each game: who plays, how strongly, on which board; and the forms for it.
 
+import { CLOCKS } from "./clocks.js";
 import { el } from "./dom.js";
 import { t } from "./language.js";
 
 const TIMES = (list) => list.map((seconds) => [seconds < 1 ? t("level.ms", { time: seconds * 1000 }) : t("level.s", { time: seconds }), { seconds }]);
 const STONE_LEVELS = [[t("level.beginner"), { nodes: 10 }], [t("level.easy"), { nodes: 100 }], [t("level.fair"), { nodes: 1000 }], ...TIMES([0.1, 0.5, 1, 3, 10, 30])];
 const TILE_LEVELS = [[t("level.glance"), { depth: 1 }], [t("level.deeper"), { depth: 2 }], ...TIMES([0.01, 0.05, 0.2, 1, 5])];
+const STONE_REVIEWS = TIMES([0.05, 0.2, 1, 5]), TILE_REVIEWS = [[t("level.glance"), { depth: 1 }], ...TIMES([0.01, 0.05, 0.2, 1])];
 const SAME = "same"; // the second side's strength, if it has none of its own
-const DEFAULT_LEVELS = { stones: "seconds 1", tiles: "seconds 0.05" };
+const DEFAULT_LEVELS = { stones: "seconds 1", tiles: "seconds 0.05" }, DEFAULT_REVIEWS = { stones: "seconds 0.2", tiles: "seconds 0.01" };
 const NAMES = { one: t("player.one"), two: t("player.two"), environment: t("player.environment") }; // of sides that the card does not name
 const PLAYERS = { you: t("player.you"), engine: t("player.engine") };
 const DROPPERS = { chance: t("player.chance"), evil: t("player.evil"), you: t("player.you") };
@@ -33,6 +35,16 @@ function levels(card) {
 // What the settings call a strength: its limit, such as "seconds 1".
 const levelName = ([, limit]) => Object.entries(limit).flat().join(" ");
 
+// The limits of a review's searches by their names in the settings, and in words.
+export function reviewTimes(card) {
+  return (isTiles(card) ? TILE_REVIEWS : STONE_REVIEWS).map((each) => [levelName(each), ...each]);
+}
+
+export function reviewLimits(card, settings) {
+  const list = reviewTimes(card);
+  return (list.find(([name]) => name === settings.reviewTime) ?? list[1])[2];
+}
+
 // The limits of a side's searches; the second side may have a strength of its own.
 export function limits(card, settings, side = "one") {
   const list = levels(card);
@@ -41,8 +53,9 @@ export function limits(card, settings, side = "one") {
 }
 
 export function defaultSettings(card) {
-  const level = DEFAULT_LEVELS[isTiles(card) ? "tiles" : "stones"];
-  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
+  const kind = isTiles(card) ? "tiles" : "stones";
+  const level = DEFAULT_LEVELS[kind], reviewTime = DEFAULT_REVIEWS[kind];
+  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, reviewTime, clock: "", pace: "0", numbers: false, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
 }
 
 // The engine's options for a search; the search of a game against the evil environment expects its drops.
@@ -64,7 +77,7 @@ export function sideNames(card) {
 // Who decides now: you, engine, chance, evil, dropper (you, as the environment), or nobody.
 export function moverOf(game, card, settings) {
   const side = game?.state.toMove;
-  if (!side) return "nobody";
+  if (!side || game.flag) return "nobody";
   if (side !== "environment") return settings[side];
   const dropper = settings.environment;
   if (dropper === "evil" && !card.capabilities.includes("environment")) return "chance";
@@ -90,6 +103,18 @@ function field(name, label, attributes, onchange) {
   return [el("label", { for: id }, label), input];
 }
 
+function clockName(clock) {
+  const [seconds, increment] = clock.split("+").map(Number);
+  if (!seconds) return t("clock.none");
+  return increment ? t("clock.with-increment", { minutes: seconds / 60, seconds: increment }) : t("clock.minutes", { count: seconds / 60, minutes: seconds / 60 });
+}
+
+// How the board behaves: stones with numbers, the pace of games that are watched.
+export function boardForm(settings, changed) {
+  const paces = { 0: t("pace.none"), 250: t("pace.quick"), 1000: t("pace.calm"), 3000: t("pace.slow") };
+  return choice("pace", t("pace.title"), paces, settings.pace, (pace) => changed({ pace }));
+}
+
 export function playersForm(card, settings, changed) {
   const names = sideNames(card);
   const set = (name) => (value) => changed({ [name]: value });
@@ -103,6 +128,7 @@ export function playersForm(card, settings, changed) {
   }
   parts.push(...choice("level", t("players.strength"), levelNames, settings.level, set("level")));
   if (isForTwo(card)) parts.push(...choice("level-two", t("players.strength-of", { side: names.two }), { [SAME]: t("level.same"), ...levelNames }, settings.levelTwo, set("levelTwo")));
+  if (isForTwo(card)) parts.push(...choice("clock", t("clock.title"), Object.fromEntries(CLOCKS.map((clock) => [clock, clockName(clock)])), settings.clock, set("clock")));
   if (card.options.length) parts.push(optionsForm(card, settings, changed));
   return parts;
 }
@@ -119,7 +145,7 @@ function optionsForm(card, settings, changed) {
     const made = option.type === "choice" ? choice(id, option.label, option.choiceLabels, value, set)
       : option.type === "boolean" ? choice(id, option.label, { true: t("answer.yes"), false: t("answer.no") }, value, set)
       : field(id, option.label, { type: "number", value, min: option.minimum, max: option.maximum, step: option.type === "integer" ? 1 : "any" }, (input) => input.reportValidity() && set(input.value));
-    made[1].title = option.help;
+    made.push(el("p", { class: "small help" }, option.help));
     return made;
   });
   return el("details", {}, el("summary", {}, t("players.options")), el("div", { class: "form" }, ...parts));

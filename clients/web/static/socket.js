@@ -60,6 +60,7 @@ export class Socket {
     const request = this.waiting.get(message.id);
     if (!request) return;
     if (message.queue !== undefined) request.queue?.(message.queue);
+    else if (message.turn !== undefined) request.turn?.(message);
     else if (message.report && !message.report.final) request.report?.(message.report);
     else this.answer(request, message);
   }
@@ -115,5 +116,14 @@ export class Socket {
 
   stop() {
     return this.ask("stop").catch(() => {});
+  }
+
+  // Searches turns of a position's moves; `onTurn` gets { turn, points, report } of each. Resolves at the end.
+  review(position, turns, query, onTurn) {
+    return this.ask("review", { position, turns, ...query }, { turn: onTurn });
+  }
+
+  unreview() {
+    return this.ask("unreview").catch(() => {});
   }
 }

@@ -3,7 +3,7 @@
 
 import { el } from "./dom.js";
 import { t } from "./language.js";
-import { hundredths, short } from "./text.js";
+import { forOne, hundredths, short } from "./text.js";
 
 const BLOCKED = "#";
 const MARKS = { win: "mark.win", draw: "mark.draw", loss: "mark.loss" }; // of a proven result, on the board
@@ -23,6 +23,8 @@ export class StoneBoard {
     this.size = "";
     this.focus = 0;
     this.hinted = [];
+    this.isEditing = false; // a position is being set up: every cell may be pointed at
+    this.isByKeyboard = true; // the way in which the board was used last; after a click, arrows walk through the moves
   }
 
   get isDropped() {
@@ -45,6 +47,9 @@ export class StoneBoard {
     });
     const lines = Array.from({ length: rows }, (_, r) => el("div", { role: "row" }, ...this.cells.slice(r * columns, (r + 1) * columns)));
     this.grid = el("div", { class: "grid", role: "grid", "aria-label": t("board.label", { game: this.title }) }, ...lines);
+    this.grid.onpointerdown = () => {
+      this.isByKeyboard = false;
+    };
     const frame = el("div", { class: `stone-frame ${this.look.kind}` }, this.labels("top"), this.labels("side"), this.grid);
     this.root.style.setProperty("--rows", rows);
     this.root.style.setProperty("--columns", columns);
@@ -111,6 +116,16 @@ export class StoneBoard {
     this.setFocus(this.focus);
   }
 
+  // Numbers the stones by the moves that put them there: the cell of each move; null for no numbers.
+  number(cells) {
+    const numbers = new Map((cells ?? []).map((cell, i) => [cell, i + 1]));
+    this.cells.forEach((button, cell) => {
+      const stone = button.querySelector(".stone");
+      if (["one", "two"].includes(button.dataset.stone)) stone.textContent = numbers.get(cell) ?? "";
+    });
+    this.frame.classList.toggle("numbered", numbers.size > 0);
+  }
+
   // Marks the cells that a click may go to next, and those that were clicked.
   mark() {
     this.cells.forEach((button, cell) => {
@@ -143,7 +158,7 @@ export class StoneBoard {
   // The cell that a click on a cell points at: where stones drop, the one where the column's next stone rests.
   target(cell) {
     const next = this.movesFrom(this.picked).map((each) => each.cells[this.picked.length]);
-    return next.find((each) => (this.isDropped ? each !== undefined && each % this.columns === cell % this.columns : each === cell));
+    return next.find((each) => (this.isDropped && !this.isEditing ? each !== undefined && each % this.columns === cell % this.columns : each === cell));
   }
 
   // Plays the move of the cells that were clicked, or waits for the next cell; another cell begins anew.
@@ -183,13 +198,14 @@ export class StoneBoard {
       if (cell === undefined) continue;
       const isBest = line.moves[0] === report.move;
       if (!isBest && !this.isDropped && line.visits !== undefined && line.visits < total / 200) continue; // all columns are shown: they are few
+      if (!isBest && line.visits === 0) continue;
       if (this.hinted.includes(cell)) continue; // of two moves to a cell, the better one
       const mark = this.cells[cell].querySelector(".mark");
       mark.className = isBest ? "mark hint best" : "mark hint";
       mark.style.setProperty("--weight", line.visits === undefined ? 0.6 : Math.sqrt(line.visits / total).toFixed(2));
-      const { kind, value, result, plies } = line.score;
+      const { kind, value, result, plies } = forOne(line.score);
       const shown = kind === "proven" ? `${t(MARKS[result])}${plies ?? ""}` : kind === "win" ? hundredths(value) : "";
-      mark.append(el("b", {}, shown), line.visits === undefined ? "" : el("small", {}, short(line.visits)));
+      mark.append(el("b", { class: shown.length > 2 ? "long" : undefined }, shown), line.visits === undefined ? "" : el("small", {}, short(line.visits)));
       this.hinted.push(cell);
     }
   }
@@ -210,7 +226,8 @@ export class StoneBoard {
   }
 
   key(name, target) {
-    if (!this.cells?.includes(target)) return false;
+    if (name === "Tab") this.isByKeyboard = true;
+    if (!this.cells?.includes(target) || !this.isByKeyboard) return false;
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -99], End: [0, 99] }[name];
     if (!step) return false;
     const sideways = this.isFlipped ? -1 : 1, upright = this.isFlipped && !this.isDropped ? -1 : 1;

@@ -1,4 +1,5 @@
-// What is stored: settings in the browser, the games of this tab in its session, a position in the address, games as files.
+// What is stored: settings and games in the browser, the games of this tab in its session, a position in the address, games
+// as files.
 
 import { el } from "./dom.js";
 import { failure } from "./socket.js";
@@ -19,8 +20,9 @@ function readText(store, key) {
 function writeText(store, key, text) {
   try {
     store().setItem(key, text);
+    return true;
   } catch {
-    // full, or a browser that stores nothing: the page works without
+    return false; // full, or a browser that stores nothing: the page works without
   }
 }
 
@@ -36,6 +38,9 @@ export const loadTheme = () => readText(browser, "plyd theme");
 export const saveTheme = (name) => writeText(browser, "plyd theme", name);
 export const loadLanguage = () => readText(browser, "plyd language");
 export const saveLanguage = (name) => writeText(browser, "plyd language", name);
+
+export const loadSound = () => readText(browser, "plyd sound");
+export const saveSound = (state) => writeText(browser, "plyd sound", state);
 
 // The saved settings of a game over its defaults.
 export function loadSettings(card, defaults) {
@@ -67,15 +72,21 @@ export function renamedOptions(card, options) {
   return Object.fromEntries([...old.map(([name, value]) => [RENAMED[name], value]), ...kept]);
 }
 
-// The saved game of this tab: of one kind, or the last one; null if there is none.
+// The saved game of this tab, else of the tab that was used last: of one kind, or the last one; null if there is none.
 export function loadGame(name) {
-  return readJson(tab, `plyd ${name ?? readText(tab, "plyd last")}`);
+  const saved = (store) => readJson(store, `plyd game ${name ?? readText(store, "plyd last")}`);
+  return saved(tab) ?? saved(browser);
 }
 
-// Saves a game for a reload of this tab, with further facts.
-export function saveGame({ game, variant, start, moves, ply, values, basePoints }, facts) {
-  writeText(tab, "plyd last", game);
-  writeText(tab, `plyd ${game}`, JSON.stringify({ game, variant, start, moves, ply, values, points: basePoints, ...facts }));
+// Saves a game for this tab, and for one that is opened later, with further facts; without its review if that is too long.
+export function saveGame(game, facts) {
+  const saved = { ...game.saved(), ...facts };
+  const text = JSON.stringify(saved);
+  for (const store of [tab, browser]) {
+    writeText(store, "plyd last", game.game);
+    const key = `plyd game ${game.game}`;
+    if (!writeText(store, key, text)) writeText(store, key, JSON.stringify({ ...saved, tree: { ...saved.tree, reviews: [], values: [] } }));
+  }
 }
 
 // Puts a link into the address; the address afterwards, null if the browser refuses because of too many changes.

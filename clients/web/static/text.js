@@ -26,15 +26,29 @@ export function seconds(value) {
   return number(value, ONE_TENTH);
 }
 
-const isAtTheEdge = (value) => value > 0.99 || value < 0.01;
+// Beyond 99% a tenth counts, except for what is rounded to all or nothing.
+const isAtTheEdge = (value) => (value > 0.99 && value < 0.9995) || (value < 0.01 && value >= 0.0005);
 
 export function percent(value) {
   return number(value, isAtTheEdge(value) ? EDGE_PERCENT : PERCENT);
 }
 
+// A percentage without digits after the point, where there is little room.
+export function wholePercent(value) {
+  return number(value, PERCENT);
+}
+
 // A percentage without its sign, where there is little room.
 export function hundredths(value) {
   return number(value * 100, isAtTheEdge(value) ? ONE_TENTH : WHOLE);
+}
+
+// A score from player one's point of view, as the page shows all of them.
+export function forOne(score) {
+  if (score.side !== "two") return score;
+  if (score.kind === "win") return { ...score, side: "one", value: 1 - score.value };
+  if (score.kind === "proven") return { ...score, side: "one", result: { win: "loss", loss: "win" }[score.result] ?? score.result };
+  return score;
 }
 
 export function scoreText(score, isShort = false) {
@@ -84,6 +98,7 @@ function movesText(moves, state) {
 // Who has won, or who moves next.
 function turnText({ game, mover, names, isPaused }) {
   const { outcome, toMove } = game.state;
+  if (game.flag) return t("status.flag", { side: names[game.flag] });
   if (outcome === "one" || outcome === "two") return t("status.won", { side: names[outcome] });
   if (outcome === "draw") return t("status.draw");
   if (outcome === "ended") return t("status.ended");
@@ -93,7 +108,7 @@ function turnText({ game, mover, names, isPaused }) {
   if (mover === "you") return game.hasChance ? t("status.your-move") : t("status.your-move-as", { side });
   if (mover === "engine" && isPaused) return t("status.paused");
   if (mover === "engine") return game.hasChance ? t("status.engine-plays") : t("status.engine-thinks", { side });
-  if (mover === "dropper") return t("status.choose-cell");
+  if (mover === "dropper") return game.node.tile?.label ? t("status.choose-cell-for", { tile: game.node.tile.label }) : t("status.choose-cell");
   return mover === "evil" ? t("status.evil-chooses") : "";
 }
 

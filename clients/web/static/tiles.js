@@ -17,6 +17,7 @@ export class TileBoard {
     this.tiles = []; // { element, cell, value }
     this.gone = [];
     this.size = "";
+    this.isEditing = false; // a position is being set up: every cell may be pointed at
   }
 
   build(state) {
@@ -52,7 +53,7 @@ export class TileBoard {
     const legal = new Set(state.legal.map((each) => each.move));
     for (const [move, button] of Object.entries(this.arrows)) button.setAttribute("aria-disabled", String(mover !== "you" || !legal.has(move)));
     for (const [cell, hole] of this.cells.entries()) {
-      const mayDrop = mover === "dropper" && state.cells[cell] === "";
+      const mayDrop = mover === "dropper" && (state.cells[cell] === "" || this.isEditing);
       hole.disabled = !mayDrop;
       hole.tabIndex = mayDrop ? 0 : -1;
       hole.setAttribute("aria-label", [cellText(cell, this.columns), state.cells[cell] || t("board.empty")].join(t("status.comma")));
@@ -157,13 +158,17 @@ export class TileBoard {
 
   flip() {}
 
+  number() {}
+
   rowsText(state) {
     const rows = Array.from({ length: state.rows }, (_, r) =>
       state.cells.slice(r * state.columns, (r + 1) * state.columns).map((value) => value || t("board.empty")).join(" "));
     return t("board.tiles", { rows: rows.join(t("board.semicolon")) });
   }
 
-  key(name) {
+  // Whether a key slides the tiles; where nobody here does, it is left to the tree of moves.
+  key(name, _target, mover) {
+    if (mover !== "you") return false;
     const move = { ArrowUp: "up", ArrowRight: "right", ArrowDown: "down", ArrowLeft: "left" }[name];
     if (!move) return false;
     this.actions.move(move);

@@ -1,16 +1,26 @@
 // The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
 
 import { byId, el } from "./dom.js";
+import { Editor } from "./editor.js";
+import { gradeOf, gradesOf } from "./grade.js";
+import { showGraph } from "./graph.js";
+import { showMoves, showReview } from "./history.js";
 import { language, t, word } from "./language.js";
-import { clearReport, showGraph, showMoves, showReport } from "./panel.js";
-import { isForTwo, isTiles, lineCount, playersForm, setupForm, sideNames } from "./settings.js";
+import { clearReport, showOutcome, showReport, showValue } from "./panel.js";
+import { reportOf } from "./review.js";
+import { boardForm, isForTwo, isTiles, lineCount, playersForm, reviewTimes, setupForm, sideNames } from "./settings.js";
+import { cellsOf } from "./numbers.js";
+import { showSeats } from "./seats.js";
 import { StoneBoard } from "./stones.js";
 import { TileBoard } from "./tiles.js";
+
+const WALKS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "up", ArrowDown: "down", Home: "first", End: "last" };
 
 export class View {
   constructor(controller) {
     this.controller = controller;
     this.board = null;
+    this.editor = new Editor(controller, () => this.board);
     this.drawings = new Map(); // what the next frame draws, by name
     this.bindButtons();
     this.bindForms();
@@ -24,13 +34,23 @@ export class View {
   bindButtons() {
     const { controller } = this;
     const actions = {
-      new: () => controller.newGame(),
+      new: () => this.openSetup(),
+      edit: () => this.editor.begin(),
+      "setup-edit": () => this.editBoard(),
+      "setup-close": () => byId("setup-dialog").close(),
       undo: () => controller.step(-1),
       redo: () => controller.step(1),
       hint: () => controller.hint(),
       stop: () => controller.stop(),
       flip: () => this.board.flip(),
       swap: () => this.swap(),
+      "review-start": () => controller.study.toggleReview(),
+      "review-delete": () => controller.study.deleteReview(),
+      "bad-back": () => controller.study.goToBad(-1),
+      "bad-next": () => controller.study.goToBad(1),
+      "best-line": () => controller.study.showBestLine(),
+      promote: () => controller.study.promoteLine(),
+      remove: () => controller.study.removeLine(),
       link: () => controller.copyLink(),
       export: () => controller.exportGame(byId("format").value),
       import: () => byId("file").click(),
@@ -45,17 +65,47 @@ export class View {
       event.target.value = "";
       if (file) controller.importGame(file);
     };
+    byId("review-time").onchange = (event) => controller.changeSetup({ reviewTime: event.target.value });
     byId("ply").oninput = (event) => controller.goTo(Number(event.target.value));
+    byId("numbers").onchange = (event) => controller.changeSettings({ numbers: event.target.checked });
+    byId("sound").checked = controller.sound.isOn;
+    byId("sound").onchange = (event) => controller.sound.turn(event.target.checked);
+    for (const [i, side] of ["one", "two"].entries()) {
+      byId(`name-${side}`).onchange = (event) => {
+        controller.game.players[i] = event.target.value.trim();
+        this.showSeats();
+        controller.autosave.soon();
+      };
+    }
     byId("adviser").onchange = (event) => controller.changeSettings({ adviser: event.target.checked });
     byId("setup").onsubmit = (event) => {
       event.preventDefault();
-      controller.newGame(byId("start").value.trim());
+      this.startGame();
     };
+  }
+
+  openSetup() {
+    byId("setup-error").textContent = "";
+    byId("setup-dialog").showModal();
+    byId("setup-start").focus();
+  }
+
+  // Sets up a position on the board of the form.
+  async editBoard() {
+    await this.startGame();
+    if (!byId("setup-dialog").open) this.editor.begin();
+  }
+
+  // Starts the game of the form; one that cannot be is explained there.
+  async startGame() {
+    const isOpen = await this.controller.newGame(byId("start").value.trim());
+    if (isOpen) byId("setup-dialog").close();
+    else byId("setup-error").textContent = byId("status").textContent;
   }
 
   key(event) {
     const { controller } = this;
-    if (!controller.game || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
+    if (!controller.game || byId("setup-dialog").open || this.editor.isOn || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
     const actions = {
       u: () => controller.step(-1),
       r: () => controller.step(1),
@@ -65,10 +115,15 @@ export class View {
       f: () => this.board.flip(),
       x: () => isForTwo(controller.card) && this.swap(),
       p: () => this.pass(),
+      n: () => this.openSetup(),
+      m: () => controller.study.goToBad(1),
+      M: () => controller.study.goToBad(-1),
+      b: () => controller.study.showBestLine(),
     };
-    if (!this.board.key(event.key, event.target)) {
-      if (!actions[event.key]) return;
-      actions[event.key]();
+    if (event.shiftKey || !this.board.key(event.key, event.target, controller.mover())) {
+      const action = WALKS[event.key] ? () => controller.study.walk(WALKS[event.key]) : actions[event.key];
+      if (!action) return;
+      action();
     }
     event.preventDefault();
   }
@@ -135,6 +190,8 @@ export class View {
 
   // Shows a game that was opened: its board, its forms, no report yet. `isOther`: another game than the one shown before.
   openGame(isOther) {
+    if (this.editor.isOn) this.editor.end();
+    if (byId("play").getBoundingClientRect().top < 0) window.scrollTo(0, 0);
     if (isOther || !this.board) this.setUpBoard();
     else this.board.shown = undefined;
     this.showForms();
@@ -144,7 +201,10 @@ export class View {
   setUpBoard() {
     const { card } = this.controller;
     const root = byId("board");
-    const actions = { move: (move, among) => this.play(move, among), drop: (cell) => this.controller.drop(cell) };
+    const actions = {
+      move: (move, among) => (this.editor.isOn ? this.editor.put(Number(move)) : this.play(move, among)),
+      drop: (cell) => (this.editor.isOn ? this.editor.put(cell) : this.controller.drop(cell)),
+    };
     this.board = isTiles(card) ? new TileBoard(root, actions) : new StoneBoard(root, actions, card, lineCount(card));
     root.replaceChildren();
     document.body.dataset.game = card.game;
@@ -156,6 +216,8 @@ export class View {
     byId("start").value = "";
     byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, word(`format.${form}`, form))));
     byId("thinking-title").title = card.summary;
+    byId("review-time").replaceChildren(...reviewTimes(card).map(([name, words]) => el("option", { value: name }, words)));
+    byId("review-time").value = this.controller.settings.reviewTime;
     this.showGames();
   }
 
@@ -179,7 +241,21 @@ export class View {
     const { card, settings } = this.controller;
     byId("players").replaceChildren(...playersForm(card, settings, (change) => this.controller.changeSettings(change)));
     byId("setup-fields").replaceChildren(...setupForm(card, settings, (change) => this.controller.changeSetup(change)));
+    byId("board-form").replaceChildren(...boardForm(settings, (change) => this.controller.changeSettings(change)));
+    byId("numbers").checked = settings.numbers;
+    byId("numbers").parentElement.hidden = isTiles(card);
+    this.showNames();
     this.showAdviser();
+  }
+
+  // The fields for the players' names.
+  showNames() {
+    const { card, game } = this.controller, names = sideNames(card);
+    byId("names").hidden = !isForTwo(card);
+    for (const [i, side] of ["one", "two"].entries()) {
+      byId(`name-${side}`).value = game.players[i];
+      byId(`name-${side}`).previousElementSibling.textContent = t("seats.name-of", { side: names[side] });
+    }
   }
 
   showAdviser() {
@@ -189,9 +265,13 @@ export class View {
   // Shows the game's position; `made` are the moves since the position shown before, undefined if it does not follow.
   showPosition(made) {
     const { game } = this.controller;
+    if (this.editor.isOn) return;
     this.drawings.delete("report");
     this.board.advise(null);
     this.board.show(game.state, made, this.controller.mover());
+    this.board.number(this.controller.settings.numbers ? cellsOf(this.board, game.startCells, game.moves.slice(0, game.ply)) : null);
+    this.showSeats();
+    this.showKnown(made);
     this.showChoices(game.state.legal.filter(({ kind }) => kind === "pass" || kind === "button"));
     byId("ply").max = game.moves.length;
     byId("ply").value = game.ply;
@@ -199,6 +279,28 @@ export class View {
     byId("undo").disabled = game.ply <= (game.firstPly ?? 0);
     byId("redo").disabled = game.ply >= game.moves.length;
     byId("hint").disabled = !this.controller.isYours;
+    byId("stop").disabled = this.controller.mover() === "nobody";
+    this.drawHistorySoon();
+  }
+
+  // Shows what is known of the position without a search: how the game ended, or what the review or an earlier search found.
+  // After a move, the report that led to it stays.
+  showKnown(made) {
+    const { game, card, isPaused } = this.controller, names = sideNames(card);
+    const { outcome } = game.state, { review, value } = game.node;
+    if (["one", "two", "draw"].includes(outcome)) showOutcome(outcome, names);
+    else if (review && isPaused) this.showReport(reportOf(review), game.points);
+    else if (made === undefined || outcome !== "ongoing") {
+      clearReport(!game.hasChance);
+      if (!game.hasChance && typeof value === "number") showValue(value, names);
+    }
+  }
+
+  showSeats() {
+    showSeats(this.controller);
+  }
+
+  drawHistorySoon() {
     this.drawSoon("history", () => this.showHistory());
   }
 
@@ -208,14 +310,21 @@ export class View {
       showReport(report, pointsSoFar, sideNames(this.controller.card));
       this.board.advise(report);
     });
-    this.drawSoon("history", () => this.showHistory());
+    this.drawHistorySoon();
   }
 
   showHistory() {
-    const { game } = this.controller;
-    const go = (ply) => this.controller.goTo(ply);
-    showGraph(game.values, game.moves.length, game.ply, !game.hasChance, go);
-    showMoves(game, go);
+    const { game, card, study } = this.controller;
+    const isShare = !game.hasChance, names = sideNames(card);
+    const grades = gradesOf(game.line, game.hasChance);
+    const values = game.line.map(({ review: found, value }) => (!found ? value : isShare ? found.value : found.points + found.value));
+    showGraph({ values, grades, ply: game.ply, isShare, names }, (ply) => this.controller.goTo(ply));
+    showReview({ game, grades, names, run: study.review.run, isComplete: study.isReviewed });
+    showMoves({ game, gradeAt: (node) => gradeOf(node, game.hasChance), visit: (node) => study.visit(node) });
+    byId("line-tools").hidden = game.hasChance || !game.ply;
+    byId("promote").hidden = game.node.isMain;
+    byId("comment").textContent = game.node.comment;
+    byId("comment").hidden = !game.node.comment;
   }
 
   // Draws something in the next frame; only the last drawing of a name is made.

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import extract_bits, pointer_to, prefetch
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Word, is_word, symmetries
+from plyd.engines.tiles.ntuple.downgrade import halved
 from plyd.engines.tiles.ntuple.stages import Stages, StageView, no_stages, stage_of, view_of
 
 IMAGES = 8
@@ -141,8 +142,9 @@ def find_places(board: Any, slot: int, net: Network) -> None:
 
 @njit(cache=True, nogil=True)
 def _find_places_word(board: Word, slot: int, net: Network) -> None:
-    symmetries(board, net.images)
-    first = net.size * Word(stage_of(board, net.stages))
+    stage = stage_of(board, net.stages)
+    first = net.size * Word(stage)
+    symmetries(halved(board) if net.stages.are_downgraded and stage > 0 else board, net.images)
     at = slot * IMAGES * net.patterns
     for s in range(IMAGES):
         image = net.images[s]

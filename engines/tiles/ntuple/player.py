@@ -10,6 +10,7 @@ import numpy as np
 from plyd.engines.core.engine import Model
 from plyd.engines.core.errors import BadModel
 from plyd.engines.tiles.game import TileGame
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.ntuple.network import Steps, shape_of
 from plyd.engines.tiles.ntuple.stages import stages_of
 from plyd.engines.tiles.search.expectimax import TileModel
@@ -33,6 +34,11 @@ class Player:
     def is_rare_reduced(self) -> bool:
         """Whether the rare tile is rare enough to be searched less deep."""
         return bool(self.model.spawns.rare_chance <= MOST_REDUCED_CHANCE)
+
+    @property
+    def downgrade_from(self) -> int:
+        """The sum of tiles from which a search should downgrade a board; never if the network does so itself."""
+        return NEVER_DOWNGRADE if self.model.shape.stages.are_downgraded else self.game.downgrade_from
 
 
 def shipped(game: str, variant: str) -> Path:
@@ -66,7 +72,11 @@ def load_player(game: TileGame, variant: str, path: Path | None = None) -> Playe
         )
     if any(index > game.rules.max_index for indices in network.stages for index in indices):
         raise BadModel(f"{source} has stages from {network.stages}; {game.name} has indices to {game.rules.max_index}")
-    stages = stages_of(network.stages, game.rules.tile, game.rules.max_index)
+    if network.are_downgraded and not game.downgrade_from:
+        raise BadModel(f"{source} has stages of downgraded boards, which {game.name} does not have")
+    stages = stages_of(
+        network.stages, game.rules.tile, game.rules.max_index, are_downgraded=bool(network.are_downgraded)
+    )
     shape = shape_of(patterns_of(network.network), game.bits, network.base, stages)
     weights = Steps(network.counts, np.float32(network.step))
     model = TileModel(weights, shape, game.rows(), game.spawns(variant))

@@ -9,6 +9,9 @@ amount to the same: the sum of all tiles as large as the smallest of them is at 
                                   32768    8    2    2       16384 + 8192 <= 32768
 
 A merge keeps the sum of tiles, so that a game never returns to an earlier stage.
+
+A network may look at boards of later stages downgraded (see `downgrade`), as 2048 allows. It then begins a stage with
+what it knows of boards with smaller tiles, which is more than it knows of those with large ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +36,7 @@ class Stages(NamedTuple):
     least: NDArray[np.uint64]  # (stages - 1,): the smallest index that counts
     sums: NDArray[np.uint64]  # (stages - 1,): the sum of tiles from that index on
     tiles: NDArray[np.uint64]  # (indices,): the tile of each index
+    are_downgraded: bool  # later stages; only for boards of one word
 
 
 class StageView(NamedTuple):
@@ -43,15 +47,18 @@ class StageView(NamedTuple):
     least: Any
     sums: Any
     tiles: Any
+    are_downgraded: bool
 
 
 def no_stages() -> Stages:
     """A game of one stage."""
     none = np.zeros(0, np.uint64)
-    return Stages(none, none, none)
+    return Stages(none, none, none, False)
 
 
-def stages_of(stages: Sequence[Sequence[int]], tile: Callable[[int], int], max_index: int) -> Stages:
+def stages_of(
+    stages: Sequence[Sequence[int]], tile: Callable[[int], int], max_index: int, *, are_downgraded: bool = False
+) -> Stages:
     """The stages that begin with tiles of these indices; the last stage comes last."""
     if not stages:
         return no_stages()
@@ -59,6 +66,7 @@ def stages_of(stages: Sequence[Sequence[int]], tile: Callable[[int], int], max_i
         np.array([min(indices) for indices in stages], np.uint64),
         np.array([sum(map(tile, indices)) for indices in stages], np.uint64),
         np.array([tile(index) for index in range(max_index + 1)], np.uint64),
+        are_downgraded,
     )
 
 
@@ -68,9 +76,8 @@ def view_of(stages: Stages) -> StageView:
     floor = Word(255)
     for index in stages.least:
         floor = min(floor, index)
-    return StageView(
-        stages.least.size, floor, pointer_to(stages.least), pointer_to(stages.sums), pointer_to(stages.tiles)
-    )
+    least, sums, tiles = pointer_to(stages.least), pointer_to(stages.sums), pointer_to(stages.tiles)
+    return StageView(stages.least.size, floor, least, sums, tiles, stages.are_downgraded)
 
 
 def cells_from(board: Any, index: Word) -> Word:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import count_bits, is_raised, monotonic_ns
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import Word, cell_at, empties, largest, with_tile
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide, worst_cell
-from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.search.expectimax import (
     COMPLETED,
     MAX_DEPTH,
@@ -19,8 +19,8 @@ from plyd.engines.tiles.search.expectimax import (
     SearchView,
     TileModel,
     search_of,
-    search_slides,
 )
+from plyd.engines.tiles.search.root import search_slides
 
 
 class Pace(NamedTuple):
@@ -99,7 +99,6 @@ def play_game(
             continue
 
         # Step 2. The player slides.
-        memory.counts[1] += 1
         best = chosen_slide(downgraded(board, pace.downgrade_from), pace, limit, search, values)
         if best < 0:
             break

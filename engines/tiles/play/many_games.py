@@ -26,9 +26,9 @@ import numpy as np
 from plyd.engines.core.errors import EngineError
 from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.tiles.games import tile_game
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.ntuple.player import Player, load_player
 from plyd.engines.tiles.play.kernel import Pace, play_game
-from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
 
 LONGEST = 1 << 20  # maximum actions of a game
@@ -78,7 +78,7 @@ class GameThread:
         is_timed = settings.move_seconds is not None
         is_reduced = is_timed and settings.reduce_rare and player.is_rare_reduced
         policy = DepthPolicy(np.int64(settings.depth), settings.reckons_evil, is_timed, is_reduced)
-        downgrade_from = player.game.downgrade_from if settings.downgrade else NEVER_DOWNGRADE
+        downgrade_from = player.downgrade_from if settings.downgrade else NEVER_DOWNGRADE
         return play_game(
             player.model,
             Pace(policy, np.int64(move_ns), np.int64(settings.until), np.int64(downgrade_from)),

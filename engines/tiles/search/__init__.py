@@ -1,6 +1,7 @@
 """Expectimax over an n-tuple network.
 
 searcher     one search: iterative deepening until a limit is reached
-expectimax   the kernel: random or evil environment, with a transposition table
+root         the kernels that a search calls: the value of each slide or drop, in one thread or several
+expectimax   the kernel below them: random or evil environment, with a transposition table
 score        points as scores
 """

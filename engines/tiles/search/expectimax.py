@@ -5,8 +5,11 @@
     W(before, d) = max over slides of points + V(after', d - 1), or 0 without a legal slide
 
 Depth counts slides: a search of depth 1 evaluates the after-states of each slide. The last two layers, drops and the
-slides after them, are one tight loop; only the layers above are on the stack. The table stores after-states by board
-and depth, so a hit gives the same value as a search.
+slides after them, are one tight loop; only the layers above are on the stack.
+
+The table stores after-states by board and depth, so a hit gives the same value as a search. Entries of earlier searches
+are as good as new ones, and threads may share a table. An entry's key is mixed with the bits of its value, so that an
+entry is not found if two threads wrote one half each.
 
 An adaptive search goes less deep on open boards: an after-state with WIDE or more empty cells is in little danger and
 expensive to search, so the remaining depth below it is reduced by one more. The nominal depth is then reached only on
@@ -29,16 +32,14 @@ from plyd.engines.tiles.bitboard import (
     Rows,
     Slides,
     Word,
-    cell_at,
     drop_at,
     empties,
     is_word,
     load,
     slides_of,
     store,
-    with_tile,
 )
-from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, slide, worst_cell
+from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, slide
 from plyd.engines.tiles.ntuple.network import Network, Shape, network_of, scratch_for, value
 
 COMPLETED, OUT_OF_TIME, OUT_OF_NODES, TOLD_TO_STOP = 0, 1, 2, 3
@@ -59,7 +60,7 @@ class TileModel(NamedTuple):
 
 
 class ExpectimaxMemory(NamedTuple):
-    """Memory of a search. `keys` and `values` are the transposition table, and are kept between searches."""
+    """Memory of a thread's searches. `keys` and `values` are the transposition table, which threads may share."""
 
     keys: NDArray[np.uint64]  # (size,), size a power of two
     values: NDArray[np.float64]  # (size,)
@@ -67,7 +68,7 @@ class ExpectimaxMemory(NamedTuple):
     numbers: NDArray[np.float64]  # (4, MAX_DEPTH): total, inner, best and points of each level; see SearchView
     whole: NDArray[np.int64]  # (4, MAX_DEPTH): free, tile, direction and left of each level
     scratch: NDArray[np.uint64]  # see network.scratch_for
-    counts: NDArray[np.int64]  # (2,): before-states searched; searches started
+    counts: NDArray[np.int64]  # (2,): before-states searched; a number that tells entries to use from those to ignore
 
 
 class DepthPolicy(NamedTuple):
@@ -110,7 +111,7 @@ class SearchView(NamedTuple):
     direction: Any
     left: Any  # remaining depth of the level
     counts: Any
-    salt: Word  # distinguishes this search's table entries from those of earlier searches
+    salt: Word  # distinguishes the table entries of this kind of search from others
 
 
 def memory_for(shape: Shape, entries: int) -> ExpectimaxMemory:
@@ -126,6 +127,13 @@ def memory_for(shape: Shape, entries: int) -> ExpectimaxMemory:
         scratch_for(shape),
         np.zeros(2, np.int64),
     )
+
+
+def shared(memory: ExpectimaxMemory, shape: Shape) -> ExpectimaxMemory:
+    """Memory for another thread, with the same table."""
+    other = memory_for(shape, 1)
+    other.counts[1] = memory.counts[1]
+    return other._replace(keys=memory.keys, values=memory.values)
 
 
 @njit(cache=True, nogil=True)
@@ -173,6 +181,20 @@ def _key_of(board, depth):  # noqa: ANN001, ANN202, ARG001
     if is_word(board):
         return lambda board, depth: mixed(board + mixed(Word(depth)))
     return lambda board, depth: mixed(board[0] + mixed(board[1] + mixed(Word(depth))))
+
+
+@njit(cache=True, nogil=True)
+def known_value(key: Word, search: SearchView) -> tuple[bool, float]:
+    """Whether the table has an entry for a key, and its value."""
+    result = search.values[key & search.mask]
+    return search.keys[key & search.mask] ^ np.float64(result).view(np.uint64) == key ^ search.salt, result
+
+
+@njit(cache=True, nogil=True)
+def remember(key: Word, result: float, search: SearchView) -> None:
+    """Stores an entry in the table."""
+    search.keys[key & search.mask] = key ^ search.salt ^ np.float64(result).view(np.uint64)
+    search.values[key & search.mask] = result
 
 
 @njit(cache=True, nogil=True)
@@ -263,13 +285,12 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
         if search.adaptive and left > 1 and count_bits(empties(after)) >= WIDE:
             left -= 1
         key = key_of(after, left)
-        is_known = search.keys[key & search.mask] == key ^ search.salt
-        result = search.values[key & search.mask]
+        is_known, result = known_value(key, search)
         if not is_known and left == 1:
             result, status = last_layers(after, limit, search)
             if status != COMPLETED:
                 return 0.0, status
-            search.keys[key & search.mask], search.values[key & search.mask] = key ^ search.salt, result
+            remember(key, result, search)
             is_known = True
         if not is_known:
             store(search.afters, level, after)
@@ -324,98 +345,4 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
                     return 0.0, status
                 search.total[level] += worth
             key, result, going_up = key_of(this_after, search.left[level]), search.total[level], True
-            search.keys[key & search.mask], search.values[key & search.mask] = key ^ search.salt, result
-
-
-@njit(cache=True, nogil=True)
-def search_slides(
-    before: Any, depth: int, limit: ExpectimaxLimit, search: SearchView, values: NDArray[np.float64]
-) -> int:
-    """Writes the value of each slide (NaN: not legal), searched to a depth; returns the reason if stopped."""
-    for direction in range(4):
-        after, points = slide(before, direction, search.slides)
-        values[direction] = np.nan
-        if after != before:
-            result, status = value_of_after(after, depth - 1, limit, search)
-            if status != COMPLETED:
-                return status
-            values[direction] = points + result
-    return COMPLETED
-
-
-@njit(cache=True, nogil=True)
-def search_drops(
-    after: Any, depth: int, limit: ExpectimaxLimit, search: SearchView, values: NDArray[np.float64]
-) -> int:
-    """Writes the value after each drop, `values[tile, cell]`, NaN on full cells; returns the reason if stopped."""
-    slides = np.empty(4)
-    for tile in range(2):
-        index = search.spawns.common if tile == COMMON else search.spawns.rare
-        for cell in range(16):
-            values[tile, cell] = np.nan
-            if cell_at(after, cell) == 0:
-                before = with_tile(after, cell, index)
-                status = search_slides(before, depth, limit, search, slides)
-                if status != COMPLETED:
-                    return status
-                best = -np.inf
-                for direction in range(4):
-                    if slides[direction] > best:
-                        best = slides[direction]
-                values[tile, cell] = best if best > -np.inf else 0.0
-    return COMPLETED
-
-
-@njit(cache=True, nogil=True)
-def follow(after: Any, plies: int, search: SearchView, actions: NDArray[np.int64]) -> int:
-    """Writes a line of play from an after-state, by opcode; returns its length. It alternates the common tile on its
-    worst cell and the best slide, both at depth 1.
-    """
-    length = 0
-    while length + 1 < plies:
-        cell = worst_cell(after, search.spawns.common, search.slides, search.net)
-        if cell < 0:
-            break
-        before = with_tile(after, cell, search.spawns.common)
-        best, _, after, _ = best_slide(before, search.slides, search.net)
-        actions[length] = np.int64(search.spawns.common) << 4 | cell
-        length += 1
-        if best < 0:
-            break
-        actions[length] = best
-        length += 1
-    return length
-
-
-@njit(cache=True, nogil=True)
-def search_each_slide(
-    model: TileModel,
-    policy: DepthPolicy,
-    before: Any,
-    limit: ExpectimaxLimit,
-    memory: ExpectimaxMemory,
-    values: NDArray[np.float64],
-) -> int:
-    """`search_slides` to `policy.depth`, callable from Python."""
-    return search_slides(before, policy.depth, limit, search_of(model, policy, memory), values)
-
-
-@njit(cache=True, nogil=True)
-def search_each_drop(
-    model: TileModel,
-    policy: DepthPolicy,
-    after: Any,
-    limit: ExpectimaxLimit,
-    memory: ExpectimaxMemory,
-    values: NDArray[np.float64],
-) -> int:
-    """`search_drops` to `policy.depth`, callable from Python."""
-    return search_drops(after, policy.depth, limit, search_of(model, policy, memory), values)
-
-
-@njit(cache=True, nogil=True)
-def likely_line(
-    model: TileModel, policy: DepthPolicy, after: Any, memory: ExpectimaxMemory, actions: NDArray[np.int64]
-) -> int:
-    """`follow` for as many plies as fit in `actions`, callable from Python."""
-    return follow(after, actions.size, search_of(model, policy, memory), actions)
+            remember(key, result, search)

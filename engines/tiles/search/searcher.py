@@ -1,30 +1,33 @@
-"""The searcher of tile games: expectimax over a trained network with iterative deepening."""
+"""The searcher of tile games: expectimax over a trained network with iterative deepening, on all spare cores."""
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plyd.engines.core.cores import CORES
 from plyd.engines.core.errors import BadOption
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.memory import touched_megabytes
-from plyd.engines.core.options import Option, OptionValue, memory_option
+from plyd.engines.core.options import Option, OptionValue, memory_option, threads_option
 from plyd.engines.core.search import Limits, Line, Report, StopReason, upper
-from plyd.engines.core.search_run import DepthRun, run
+from plyd.engines.core.search_run import DepthRun, helper_threads, run
 from plyd.engines.tiles.bitboard import Word
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.ntuple.player import Player
 from plyd.engines.tiles.rulebook import SLIDES, Position
-from plyd.engines.tiles.search import expectimax
-from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE, downgraded
-from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, ExpectimaxMemory, memory_for
+from plyd.engines.tiles.search import expectimax, root
+from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, ExpectimaxMemory, memory_for, shared
 from plyd.engines.tiles.search.score import GAME_OVER, points
 
 ENTRY_BYTES = 16
 FEWEST_ENTRIES = 1 << 14
 ENTRIES_A_SECOND = 1 << 19  # estimated after-states that a search stores in the table
+SHARED_DEPTH = 3  # from this depth on, a search is worth the start of other threads
 LONGEST_LINE = 9  # maximum plies of a line of play
 OPTIONS = (
     Option(
@@ -51,6 +54,7 @@ OPTIONS = (
         "Ignored with a depth limit.",
         default=True,
     ),
+    threads_option(),
     memory_option(default=64, minimum=1, maximum=4096),
 )
 DOWNGRADE = Option(
@@ -68,7 +72,7 @@ REASONS = {
 
 
 class TileSearcher:
-    """Searches positions of one variant. Keeps its table's memory between searches, but none of the entries."""
+    """Searches positions of one variant. Keeps its table from one search to the next."""
 
     def __init__(self, player: Player, options: Mapping[str, OptionValue], megabytes: int) -> None:
         self.player = player
@@ -79,12 +83,14 @@ class TileSearcher:
         if self.tile not in spawns:
             allowed = " or ".join(map(str, spawns))
             raise BadOption(f"option tile is {self.tile}; allowed is 0, or a drop of {player.variant}: {allowed}")
+        self.threads = int(options["threads"])
         self.adaptive = bool(options["adaptive"])
         self.reduced = bool(options["reduce_rare"]) and player.is_rare_reduced
-        self.downgrade_from = player.game.downgrade_from if options.get(DOWNGRADE.name) else NEVER_DOWNGRADE
+        self.downgrade_from = player.downgrade_from if options.get(DOWNGRADE.name) else NEVER_DOWNGRADE
         self._most_entries = max(FEWEST_ENTRIES, megabytes * (1 << 20) // ENTRY_BYTES)
         self._reserved: ExpectimaxMemory | None = None
         self.memory: ExpectimaxMemory | None = None  # the part that the last search used
+        self.helpers: list[ExpectimaxMemory] = []  # of further threads, with the same table
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report for each completed depth, then the final one."""
@@ -109,7 +115,18 @@ class TileSearcher:
         keys, values = self._reserved.keys, self._reserved.values
         if self.memory is None or self.memory.keys.size < entries:
             self.memory = self._reserved._replace(keys=keys[:entries], values=values[:entries])
+            self.helpers = []
+        if limits.max_nodes is not None:  # so that its result does not depend on earlier searches
+            self.memory.counts[1] += 1
         return self.memory
+
+    def helpers_for(self, memory: ExpectimaxMemory, count: int) -> list[ExpectimaxMemory]:
+        """Memory for further threads of a search."""
+        while len(self.helpers) < count:
+            self.helpers.append(shared(memory, self.player.model.shape))
+        for helper in self.helpers:
+            helper.counts[1] = memory.counts[1]
+        return self.helpers[:count]
 
 
 class TileRun(DepthRun):
@@ -122,7 +139,8 @@ class TileRun(DepthRun):
         self._owner, self._position = owner, position
         self._player, self._rules = owner.player, owner.rules
         self._memory = owner.memory_for(limits, self.budget.seconds)
-        self._memory.counts[0], self._memory.counts[1] = 0, self._memory.counts[1] + 1
+        for each in (self._memory, *owner.helpers):
+            each.counts[0] = 0
         self._until = ExpectimaxLimit(np.int64(self.deadline_ns), np.int64(self.max_nodes), stop.flag)
         self._adaptive = owner.adaptive and limits.max_depth is None
         self._reduced = owner.reduced and limits.max_depth is None
@@ -131,7 +149,7 @@ class TileRun(DepthRun):
     @property
     def nodes(self) -> int:
         """Positions searched with the player to move."""
-        return int(self._memory.counts[0])
+        return sum(int(each.counts[0]) for each in (self._memory, *self._owner.helpers))
 
     @property
     def has_answer(self) -> bool:
@@ -163,19 +181,43 @@ class TileRun(DepthRun):
         board = self._player.game.board(position.cells)
         if self._owner.downgrade_from:  # only boards of one word are
             board = Word(downgraded(board, self._owner.downgrade_from))
-        model = self._player.model
         if position.before:
             slides = np.empty(4)
-            status = expectimax.search_each_slide(model, policy, board, limit, self._memory, slides)
+            status = self._search(position, policy, board, limit, slides)
             return {name: w for name, w in zip(SLIDES, slides.tolist(), strict=True) if not math.isnan(w)}, status
         drops = np.empty((2, 16))
-        status = expectimax.search_each_drop(model, policy, board, limit, self._memory, drops)
+        status = self._search(position, policy, board, limit, drops)
         return {
             f"{index}@{cell}": float(drops[tile, cell])
             for tile, index in enumerate(self._rules.spawns)
             for cell in range(16)
             if position.cells[cell] == 0
         }, status
+
+    def _search(
+        self, position: Position, policy: DepthPolicy, board: Any, limit: ExpectimaxLimit, values: NDArray[np.float64]
+    ) -> int:
+        """Writes the value of each slide or drop; returns the reason if the search was stopped."""
+        model, memory = self._player.model, self._memory
+        threads = self.threads_for(self._owner.threads, CORES.count) if policy.depth >= SHARED_DEPTH else 1
+        if threads == 1 or (position.before and policy.evil):  # there, the worst cell so far cuts off others
+            search = root.search_each_slide if position.before else root.search_each_drop
+            return search(model, policy, board, limit, memory, values)
+        tasks = root.tasks_for(self._player.game.words)
+        prepare = root.prepare_slides if position.before else root.prepare_drops
+        prepare(model, policy, board, tasks)
+        work = partial(root.search_tasks, model, policy, board, limit)
+        others = [
+            helper_threads().submit(work, helper, tasks) for helper in self._owner.helpers_for(memory, threads - 1)
+        ]
+        status = work(memory, tasks)
+        status = max([status, *(other.result() for other in others)])
+        if status == expectimax.COMPLETED:
+            if position.before:
+                root.collect_slides(model, board, tasks, values)
+            else:
+                root.collect_drops(board, tasks, values)
+        return status
 
     def _first_drops(
         self, position: Position, policy: DepthPolicy, limit: ExpectimaxLimit
@@ -226,7 +268,7 @@ class TileRun(DepthRun):
         after = self._rules.play(self._position, move).position
         actions: NDArray[np.int64] = np.zeros(min(LONGEST_LINE, 2 * int(policy.depth) - 1), np.int64)
         board = self._player.game.board(after.cells)
-        length = expectimax.likely_line(self._player.model, policy, board, self._memory, actions)
+        length = root.likely_line(self._player.model, policy, board, self._memory, actions)
         return [SLIDES[a] if a < 4 else f"{a >> 4}@{a & 15}" for a in actions[:length].tolist()]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plyd.cluster.options import cluster_options, cluster_settings
 from plyd.engines.core.training_run import TrainingRun, readable_errors, run_options
 from plyd.engines.tiles.games import tile_game
 
@@ -69,6 +70,11 @@ TRACES = {"tc": 0.5, "td": 0.5, "lab": 0.0}
     "own, which begin as copies. May be repeated, the latest stage last.  [default: one stage]",
 )
 @click.option(
+    "--downgrade",
+    is_flag=True,
+    help="2048 only: later stages look at boards with all tiles above the largest missing one halved.",
+)
+@click.option(
     "--stage-rate",
     type=click.FloatRange(0, 10),
     help="Step size in stages after the first.  [default: 0.2 times --rate]",
@@ -96,6 +102,10 @@ TRACES = {"tc": 0.5, "td": 0.5, "lab": 0.0}
     default=os.cpu_count() or 1,
     help="Threads that play and learn.  [default: number of cores]",
 )
+@click.option(
+    "--depth", type=click.IntRange(1, 4), default=1, help="With --cluster: depth of the players' search.  [default: 1]"
+)
+@cluster_options("node")
 @run_options("runs/GAME-VARIANT-NETWORK", save_every=10.0)
 def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
     """Train an n-tuple network by playing, until a limit is reached or Ctrl-C.
@@ -108,13 +118,18 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
     plyd train 2048 --network lab --method lab --games 10000        learn like the lab's program
     plyd train 2048 --network 8x6 --restart 1500 --plot             the recipe of the shipped network
     plyd train 2584 --variant hard --minutes 30
+    plyd train 2048 --network 8x6 --depth 2 --cluster head:6379     nodes play with search, this process learns
     plyd models pack runs/2048-classic-8x6 mine.plyd                then: plyd play 2048 --model mine.plyd
     """
     from plyd.engines.tiles.train.trainer import TilePlan, TileTrainer
 
-    method = settings["method"]
+    cluster, method = cluster_settings(settings), settings["method"]
+    if settings["depth"] > 1 and not cluster:
+        raise click.UsageError("--depth needs --cluster")
     if settings["evil"] and method == "lab":
         raise click.UsageError("--evil is for tc and td; lab learns the mean over random drops")
+    if settings["downgrade"] and (game != "2048" or not settings["stages"]):
+        raise click.UsageError("--downgrade is for 2048, with --stage")
     name = network if network.isprintable() and " " not in network and "/" not in network else "own"
     folder = settings["out"] or Path("runs") / f"{game}-{variant}-{name}"
     with readable_errors(folder):
@@ -122,12 +137,18 @@ def train_tiles(game: str, variant: str, network: str, **settings: Any) -> None:
         cap = CAPS[game][variant] if settings["cap"] is None or game == "2048" else settings["cap"]
         rate = RATES[method] if settings["rate"] is None else settings["rate"]
         trace = TRACES[method] if settings["trace"] is None else settings["trace"]
-        same = ("every", "optimism", "restart", "goal", "bonus", "evil", "pool", "seed")
+        same = ("every", "optimism", "restart", "goal", "bonus", "evil", "downgrade", "pool", "seed")
         others = {name: settings[name] for name in same}
         others["stages"] = tuple(stage_of(text, played) for text in settings["stages"])
         others["stage_rate"] = STAGE_RATE * rate if settings["stage_rate"] is None else settings["stage_rate"]
         plan = TilePlan(game, variant, network, cap, method, rate, trace, **others)
-        with TrainingRun(folder, TileTrainer(played, plan, settings["threads"])) as run:
+        if cluster:
+            from plyd.engines.tiles.train.cluster import ClusterTileTrainer
+
+            trainer: TileTrainer = ClusterTileTrainer(played, plan, cluster, settings["depth"])
+        else:
+            trainer = TileTrainer(played, plan, settings["threads"])
+        with TrainingRun(folder, trainer) as run:
             run.resume()
             run.train(settings["games"], settings["minutes"], settings["save_every"])
             if settings["plot"]:

@@ -63,6 +63,8 @@ class TilePlan:
     """Tiles are dropped on the cell that is worst for the player by the network itself."""
     stages: tuple[tuple[int, ...], ...] = ()
     """Indices of the tiles with which each stage after the first begins."""
+    downgrade: bool = False
+    """Whether boards of later stages are looked at downgraded; 2048 only."""
     stage_rate: float | None = None
     """The step size in stages after the first; None: the same."""
     pool: int = 0
@@ -110,7 +112,7 @@ class TileTrainer:
     def __init__(self, game: TileGame, plan: TilePlan, threads: int) -> None:
         self.game, self.plan, self.threads = game, plan, threads
         patterns = patterns_of(plan.network)
-        stages = stages_of(plan.stages, game.rules.tile, game.rules.max_index)
+        stages = stages_of(plan.stages, game.rules.tile, game.rules.max_index, are_downgraded=plan.downgrade)
         self.shape: Shape = shape_of(patterns, game.bits, 16 if game.bits == 4 else plan.cap + 1, stages)
         self.network = text_of(patterns)
         features = 8 * len(patterns)
@@ -145,6 +147,10 @@ class TileTrainer:
             if one != other:
                 raise BadWeights(f"{path} has the {what} {one}, not {other}; choose another folder")
         later = len(found.stages)
+        if later and found.are_downgraded != self.plan.downgrade:
+            raise BadWeights(
+                f"{path} has stages that are {'' if found.are_downgraded else 'not '}downgraded; choose another folder"
+            )
         if [list(indices) for indices in self.plan.stages[:later]] != found.stages:
             raise BadWeights(
                 f"{path} has stages from the indices {found.stages}, not {[*map(list, self.plan.stages)]}; later ones "
@@ -210,6 +216,7 @@ class TileTrainer:
             asdict(self.plan),
             asdict(self.progress),
             [list(indices) for indices in self.plan.stages],
+            self.plan.downgrade,
             self.pool,
             self.entries,
         )
@@ -223,7 +230,9 @@ class TileTrainer:
         """What is trained, and how far, for the manifest."""
         facts: dict[str, Any] = {"game": self.plan.game, "variant": self.plan.variant, "network": self.network}
         facts |= {"base": int(self.shape.base), "threads": self.threads}
-        facts |= {"stages": [self._stage_name(indices) for indices in self.plan.stages]} if self.plan.stages else {}
+        if self.plan.stages:
+            facts |= {"stages": [self._stage_name(indices) for indices in self.plan.stages]}
+            facts |= {"downgrade": self.plan.downgrade}
         progress = asdict(self.progress) | {"seconds": round(self.progress.seconds)}
         del progress["block"], progress["late"]
         return facts | progress
@@ -238,7 +247,7 @@ class TileTrainer:
         return f"{self.progress.games} games, {pace / 1e6:.2f}M moves/s"
 
     def train(self, stop: threading.Event, max_count: int | None = None) -> Iterator[LogLine | None]:
-        """Trains; yields the log's line after each block, and None every ROUND_SECONDS, when long blocks are saved."""
+        """Trains; yields the log's line after each block, None after a round within it: long blocks are saved too."""
         self._began, self._moves_before = time.monotonic(), self.progress.moves
         todo = (ENDLESS if max_count is None else max_count) - self.progress.games
         while todo > 0 and not stop.is_set():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from plyd.clients.formats import files
 from plyd.clients.formats.files import MOST_BYTES, MOST_MOVES, GameRecord, formats_of, read
+from plyd.clients.formats.game_record import GameTree
 from plyd.clients.library.errors import InvalidRequest
 from plyd.engines import registry
 from plyd.engines.connect4.rules import Connect4Rules
@@ -97,6 +98,22 @@ def test_sgf_of_a_start_with_stones():
     assert read("x.sgf", data) == GameRecord("gomoku", "", start.removesuffix(" o"), ("a1", "e5"))
 
 
+def test_sgf_with_variations_comments_and_marks():
+    moves, parents = ("h8", "h9", "a15", "b14", "i7"), (0, 1, 2, 2, 1)
+    tree = GameTree(
+        moves, parents, ("a start", "", "so: [x]", "", "", "or"), ("", "", "mistake", "blunder", "inaccuracy")
+    )
+    record = GameRecord("gomoku", "", "15x15", ("h8", "i7"), tree=tree)
+    data = write(record, "sgf")[2]
+    assert data == (
+        b"(;FF[4]GM[4]CA[UTF-8]AP[plyd]SZ[15]C[a start]\n;B[hh]\n(;W[hg]BM[1]C[so\\: [x\\]]\n(;B[aa]BM[2])\n"
+        b"(;B[bb]DO[]))\n(;W[ii]C[or]))\n"
+    )
+    again = read("x.sgf", data)
+    assert (again.moves, again.tree) == (("h8", "h9", "a15"), GameTree(moves, parents, tree.comments))
+    assert read("x.txt", write(record, "text")[2]).moves == ("h8", "i7")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -106,7 +123,22 @@ def test_sgf_of_a_start_with_stones():
         ("( ;\r\nGM [4]\n ;B [hh]\n\t; W[ii] )", GameRecord("gomoku", start="15x15", moves=("h8", "i7"))),
         (
             "(;C[a \\] ; \\\\ (b)];B[hh](;W[hg](;B[aa])(;B[bb]))(;W[ii])) (;B[cc])",
-            GameRecord("gomoku", start="15x15", moves=("h8", "h9", "a15")),
+            GameRecord(
+                "gomoku",
+                start="15x15",
+                moves=("h8", "h9", "a15"),
+                tree=GameTree(("h8", "h9", "a15", "b14", "i7"), (0, 1, 2, 2, 1), ("a ] ; \\ (b)", *[""] * 5)),
+            ),
+        ),
+        ("((;B[hh])(;W[hg]))", GameRecord("gomoku", start="15x15", moves=("h8",))),
+        (
+            "(;SZ[5];N[no move](;B[aa];C[then];W[bb])(;C[or];B[cc]))",
+            GameRecord(
+                "gomoku",
+                start="5x5",
+                moves=("a5", "b4"),
+                tree=GameTree(("a5", "b4", "c3"), (0, 1, 0), ("or", "then", "", "")),
+            ),
         ),
         ("(;GaMe[4]SiZe[15];Black[hh])", GameRecord("gomoku", start="15x15", moves=("h8",))),
         ("(;B[h8];W[H9])", GameRecord("gomoku", start="15x15", moves=("h8", "h9"))),
@@ -123,7 +155,12 @@ def test_sgf_of_a_start_with_stones():
         ("(;RU[Renju])", GameRecord("gomoku", "renju", "15x15")),
         ("(;RU[4])", GameRecord("gomoku", "renju", "15x15")),
         ("(;RE[?]PB[a\\\nb]PW[ c\nd ])", GameRecord("gomoku", "", "15x15", players=("ab", "c d"))),
-        ("(;B[hh];C[he thinks]N[x];W[hg]C[so do I])", GameRecord("gomoku", "", "15x15", ("h8", "h9"))),
+        (
+            "(;B[hh];C[he \t thinks\n]N[x];W[hg]C[so do\nI])",
+            GameRecord(
+                "gomoku", "", "15x15", ("h8", "h9"), tree=GameTree(("h8", "h9"), (0, 1), ("", "he thinks", "so do\nI"))
+            ),
+        ),
     ],
 )
 def test_sgf_of_other_programs(text, expected):
@@ -250,8 +287,14 @@ def test_starts_that_are_written_are_those_of_the_daemon():
         ("a.sgf", b"(;B[hh];B[hg])", r"move 2 is B\[...\], as is the one before"),
         ("a.sgf", b"(;B[hh];AW[aa])", "AW after move 1; stones may be set before the first move only"),
         ("a.sgf", b"(;" + b"AB[aa:oo]" * 11 + b")", "stones are set on every point of the board more than 10 times"),
-        ("a.sgf", b"(;" + b"B[aa];W[bb];" * 50_000 + b")", "more than 50000 nodes and properties in the main line"),
-        ("a.sgf", b"(" * MOST_BYTES, "more than 50000 nodes and properties"),
+        ("a.sgf", b"(;" + b"B[aa];W[bb];" * 50_000 + b")", "more than 50000 nodes and properties in the game"),
+        ("a.sgf", b"(" * MOST_BYTES, "more than 200 variations within each other"),
+        ("a.sgf", b"(;B[hh](;W[aa])(;AW[cc]))", "AW after move 1; stones may be set before the first move only"),
+        (
+            "a.sgf",
+            b"(;(;B[aa])(;W[bb]))",
+            r"W\[...\] begins a variation; the first move of the others is",
+        ),
         ("a.psq", b"Piskvorky 5x5, 1:1, 0\n" + b"1,1,0\n" * 26, "more than 25 moves, which is all that a board of 5x5"),
         ("a.psq", b"", "cannot read the first line ''; expected"),
         ("a.psq", b"Piskvorky 15, 0\n", "cannot read the first line 'Piskvorky 15, 0'"),

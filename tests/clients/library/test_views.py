@@ -56,6 +56,7 @@ def test_every_call_gives_views(client):
     with client.play(state.position) as game:
         assert (type(game.state), type(game.moves("right")), type(game.best(nodes=10))) == (State, State, Report)
         assert game.take_back() == state == game.state
+        assert game._repr_svg_() == game.state.svg()
 
 
 def test_positions_are_taken_as_views_as_messages_and_as_text(client):

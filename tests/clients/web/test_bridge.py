@@ -300,6 +300,47 @@ def test_a_timed_search_that_gives_way_still_searches_all_of_its_time(bridge, st
         assert any(budget is not None and budget < 0.97 for budget in budgets)
 
 
+def heard_of(page, number):
+    """What answers a review, to its end."""
+    heard = [page.answer(number)]
+    while "turn" in heard[-1]:
+        heard.append(page.answer(number))
+    return heard
+
+
+GAME = {"game": "sticks", "start": "7 one", "moves": ["2", "1", "2", "2"]}
+
+
+def test_a_review_answers_every_turn_once_and_then_ends(page, sticks):
+    number = page.send("review", position=GAME, turns=[0, 1, 2, 3, 4], nodes=3)
+    *turns, end = heard_of(page, number)
+    assert end == {"id": number, "ok": True}
+    assert sorted(each["turn"] for each in turns) == [0, 1, 2, 3, 4]
+    assert all(each["report"]["final"] for each in turns)
+    reports = {each["turn"]: each["report"] for each in turns}
+    assert reports[4]["move"] is None  # the game is over
+    assert sorted(asked.position.left for asked in sticks.engine.asked) == [0, 2, 4, 5, 7]
+
+
+def test_a_review_can_be_ended_and_gives_way_to_the_next_and_to_searches(page):
+    review = {"position": GAME, "turns": [0, 1], "options": FOR_EVER}
+    first, second = page.send("review", **review), page.send("review", **review)
+    assert heard_of(page, first) == [{"id": first, "ok": True}]
+    assert page.final(page.think(nodes=1))[-1]["final"]  # the only slot is shared
+    end = page.send("unreview")
+    assert heard_of(page, second) == [{"id": second, "ok": True}]
+    assert page.answer(end) == {"id": end, "ok": True}
+    assert page.ask("unreview")["ok"]
+
+
+def test_a_review_that_cannot_be_is_refused(page):
+    for turns in ([5], [-1], "0", [True], None):
+        message = page.ask("review", position=GAME, turns=turns)["error"]["message"]
+        assert message.endswith("allowed is a list of whole numbers from 0 to 4")
+    wrong = page.send("review", position=GAME | {"moves": ["2", "9"]}, turns=[2], nodes=1)
+    assert "9" in heard_of(page, wrong)[-1]["error"]["message"]
+
+
 def test_who_stops_while_waiting_is_told_that_nothing_came_of_it(bridge, monkeypatch):
     monkeypatch.setattr(fair_queue, "SLICE_SECONDS", LONG)
     with Page(bridge) as one, Page(bridge) as other, Page(bridge) as third:

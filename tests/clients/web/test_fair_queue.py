@@ -146,3 +146,27 @@ def test_who_leaves_in_the_moment_of_being_called_loses_nobody_a_turn():
         assert began == ["c"]
 
     run(main())
+
+
+def test_a_spare_slot_is_given_to_who_asks_for_one_once_nobody_else_waits(monkeypatch):
+    monkeypatch.setattr(fair_queue, "SLICE_SECONDS", 60)
+
+    async def main():
+        began, release, queue = [], asyncio.Event(), FairQueue(1)
+
+        async def take_one(name, is_spare):
+            async with queue.time_slice(lambda _: None, is_spare=is_spare):
+                began.append(name)
+                await release.wait()
+
+        wanted = [("first", True), ("spare", True), ("other", False)]
+        tasks = [asyncio.ensure_future(take_one(*each)) for each in wanted]
+        await asyncio.sleep(0.01)
+        assert began == ["first"]
+        tasks.append(asyncio.ensure_future(take_one("late", False)))
+        await asyncio.sleep(0.01)
+        release.set()
+        await asyncio.gather(*tasks)
+        assert began == ["first", "other", "late", "spare"]
+
+    run(main())

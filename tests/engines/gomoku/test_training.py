@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,15 @@ from click.testing import CliRunner
 from plyd.clients.cli import main
 from plyd.engines.core.training_run import LOG, TrainingError, TrainingRun
 from plyd.engines.gomoku.mcts.nodes import MOST_MOVES
-from plyd.engines.gomoku.train.replay import ReplayBuffer, TrainingGame, as_line, game_of, read_games
+from plyd.engines.gomoku.train.replay import (
+    ReplayBuffer,
+    TrainingGame,
+    as_line,
+    game_of,
+    games_as_arrays,
+    games_of_arrays,
+    read_games,
+)
 from plyd.engines.gomoku.train.self_play import SelfPlayParams, match, random_moves, self_play
 from plyd.models.errors import BadWeights
 from plyd.models.files import CHECKPOINT, MANIFEST, read_file, write_file
@@ -212,6 +222,49 @@ def test_a_run_learns_from_others_then_plays_rates_and_publishes(tmp_path, games
     assert manifest["bootstrap"]["games"] == 6
     assert manifest["commands"][0]["command"] == "plyd train gomoku"
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_player_that_dies_is_replaced(tmp_path, capsys):
+    trainer = GomokuTrainer(replace(SMALL, rate_every=1000), tmp_path, 1)
+    stop, killed_at = threading.Event(), None
+    for _ in trainer.train(stop):
+        if killed_at is None and trainer.progress.games:
+            for child in subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True).stdout.split():
+                if b"plyd.cluster.processes" in Path(f"/proc/{int(child)}/cmdline").read_bytes():
+                    os.kill(int(child), signal.SIGKILL)
+                    killed_at = trainer.progress.games
+        if killed_at is not None and trainer.progress.games > killed_at + 5:
+            stop.set()
+    assert "a worker ended: the process ended with status -9" in capsys.readouterr().err
+
+
+def test_the_index_of_positions_follows_games_that_come_and_go():
+    memory, rng = ReplayBuffer(40), np.random.default_rng(1)
+    for number in range(60):
+        size = 5 + number % 3
+        memory.add([TrainingGame(size, np.arange(3 + number % 5, dtype=np.int16), 1)])
+        found = {kind: [places[i] for i in range(len(places))] for kind, places in memory._places.items()}
+        for kind, places in found.items():
+            games = [game for game in memory.games if (game.size, game.rule) == kind]
+            assert [(id(game), ply) for game, ply in places] == [(id(g), ply) for g in games for ply in g.plies()]
+        assert sum(map(len, found.values())) == memory.positions <= 40
+        memory.sample(8, rng)
+
+
+def test_games_survive_as_arrays():
+    played = [self_play(toy, QUICK, seed)[0] for seed in range(4)]
+    for game, again in zip(played, games_of_arrays(games_as_arrays(played)), strict=True):
+        assert (again.size, again.result, again.opening, again.rule) == (
+            game.size,
+            game.result,
+            game.opening,
+            game.rule,
+        )
+        assert again.moves.tolist() == game.moves.tolist()
+        assert list(again.policies) == list(game.policies)
+        for ply, (cells, shares) in game.policies.items():
+            assert again.policies[ply][0].tolist() == cells.tolist()
+            assert again.policies[ply][1] == pytest.approx(shares, abs=1e-3)
 
 
 def test_a_run_may_begin_with_a_network_for_play(tmp_path):

@@ -5,8 +5,8 @@ import pytest
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.rulebook import SLIDES, Position
-from plyd.engines.tiles.search.downgrade import NEVER_DOWNGRADE, downgraded
 from plyd.engines.tiles.search.searcher import DOWNGRADE, OPTIONS, TileSearcher
 from plyd.engines.tiles_2048.rules import DOWNGRADE_FROM, GAME
 from tests.engines.tiles.slow_tiles import played_boards, random_boards

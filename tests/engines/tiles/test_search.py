@@ -14,6 +14,7 @@ from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Side
 from plyd.engines.core.search import ExpectedPoints, Limits, StopReason
 from plyd.engines.tiles.rulebook import SLIDES, Position
+from plyd.engines.tiles.search import root
 from plyd.engines.tiles.search.expectimax import (
     COMPLETED,
     MAX_DEPTH,
@@ -23,14 +24,14 @@ from plyd.engines.tiles.search.expectimax import (
     DepthPolicy,
     ExpectimaxLimit,
     memory_for,
-    search_each_drop,
-    search_each_slide,
+    shared,
 )
-from plyd.engines.tiles.search.searcher import ENTRY_BYTES, OPTIONS, TileSearcher
+from plyd.engines.tiles.search.root import search_each_drop, search_each_slide
+from plyd.engines.tiles.search.searcher import ENTRY_BYTES, OPTIONS, TileRun, TileSearcher
 from tests.engines.tiles.slow_search import SlowSearch
 from tests.engines.tiles.slow_tiles import GAMES, played_boards, random_boards
 from tests.engines.tiles.small_players import VARIANTS, random_player, slow_value
-from tests.patience import SOON
+from tests.patience import LONG, SOON, until
 
 EMPTY = Position(before=False, cells=(0,) * 16)
 
@@ -535,12 +536,92 @@ def test_what_was_searched_before_changes_no_report(player, evil):
         assert one == other
 
 
-def test_the_same_search_again_takes_the_same_nodes():
+def test_a_search_finds_what_earlier_ones_left_in_the_table(player, evil):
+    searcher = searcher_of(player, environment=environment_of(evil))
+    (cells,) = boards_with(player, 1, 3, 3)
+    first, again = (reports_of(searcher, before(cells), max_depth=4)[-1] for _ in range(2))
+    assert points_of(first) == points_of(again)
+    assert again.nodes < first.nodes / 10
+    rules = player.game.variants[player.variant]
+    after = rules.play(before(cells), first.move).position
+    following = rules.play(after, f"1@{after.cells.index(0)}").position
+    if rules.legal_moves(following):
+        fresh = searcher_of(player, environment=environment_of(evil))
+        known, new = (reports_of(each, following, max_depth=3)[-1] for each in (searcher, fresh))
+        assert points_of(known) == points_of(new)
+        assert known.nodes < new.nodes / 2, "it was searched as deep as that below the move before"
+
+
+def test_a_search_with_a_node_limit_takes_the_same_nodes_whatever_was_searched_before():
     player = random_player("2584", "classic")
     searcher = searcher_of(player, memory=1)
     for cells in boards_with(player, 3, 3, 4):
-        nodes = {reports_of(searcher, before(cells), max_depth=4)[-1].nodes for _ in range(4)}
-        assert len(nodes) == 1
+        reports_of(searcher, before(cells), max_depth=3)
+        last = {replace(reports_of(searcher, before(cells), max_nodes=3000)[-1], seconds=0.0) for _ in range(3)}
+        assert len(last) == 1
+
+
+# --- Several threads --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("adaptive", "reduced"), [(False, False), (True, False), (False, True), (True, True)])
+def test_tasks_give_the_worths_of_one_search(player, adaptive, reduced):
+    model, game = player.model, player.game
+    for cells in boards_with(player, 2, 0, 1) + boards_with(player, 2, WIDE - 1, WIDE + 1):
+        board, memory = game.board(cells), memory_for(model.shape, 1 << 14)
+        for depth in (2, 3):
+            policy, values = DepthPolicy(np.int64(depth), False, adaptive, reduced), np.empty(4)
+            tasks = root.tasks_for(game.words)
+            root.prepare_slides(model, policy, board, tasks)
+            for each in (memory, shared(memory, model.shape)):  # the first takes all of them
+                assert root.search_tasks(model, policy, board, no_limit(), each, tasks) == COMPLETED
+            root.collect_slides(model, board, tasks, values)
+            expected = slides_by_kernel(player, cells, depth, adaptive=adaptive, reduced=reduced)
+            found = dict(zip(SLIDES, values.tolist(), strict=True))
+            assert {word: worth for word, worth in found.items() if not np.isnan(worth)} == expected
+
+
+@pytest.fixture
+def three_threads(monkeypatch):
+    """Searches use three threads, however many cores there are."""
+    used = []
+    monkeypatch.setattr(TileRun, "threads_for", lambda *_: used.append(3) or 3)
+    return used
+
+
+def test_three_threads_find_what_one_does(player, evil, three_threads, monkeypatch):
+    positions = [before(cells) for cells in boards_with(player, 3, 2, 4)]
+    positions += [some_after(player), some_after(player, 5, 6)]
+    shared_searches = searcher_of(player, environment=environment_of(evil))
+    found = [reports_of(shared_searches, position, max_depth=3, max_lines=9)[-1] for position in positions]
+    assert three_threads
+    monkeypatch.setattr(TileRun, "threads_for", lambda *_: 1)
+    for position, report in zip(positions, found, strict=True):
+        alone = reports_of(searcher_of(player, environment=environment_of(evil)), position, max_depth=3, max_lines=9)[
+            -1
+        ]
+        assert (report.score, report.lines, report.move) == (alone.score, alone.lines, alone.move)
+        assert report.nodes > 0
+
+
+def test_three_threads_stop_when_they_are_told(player, three_threads):
+    (cells,) = boards_with(player, 1, 8, 8)
+    stop, reports = Stop(), []
+    searcher = searcher_of(player)
+    work = threading.Thread(target=lambda: reports.extend(searcher.search(before(cells), Limits(), stop)), daemon=True)
+    work.start()
+    until(lambda: three_threads)
+    stop.set()
+    work.join(LONG)
+    assert not work.is_alive()
+    assert reports[-1].stop_reason is StopReason.STOPPED
+    assert reports[-1].depth >= 2
+
+
+def test_a_node_limit_means_one_thread_unless_more_are_asked_for(player):
+    run = TileRun(searcher_of(player), before(boards_with(player, 1, 2, 2)[0]), Limits(max_nodes=9), Stop())
+    assert run.wanted_threads(0, 8) == 1
+    assert searcher_of(player, threads=2).threads == 2
 
 
 def test_no_depth_is_too_deep():

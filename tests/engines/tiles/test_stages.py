@@ -13,6 +13,7 @@ from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.ntuple.network import Steps, scratch_for, shape_of
 from plyd.engines.tiles.ntuple.player import load_player
 from plyd.engines.tiles.ntuple.stages import stages_of
@@ -20,6 +21,8 @@ from plyd.engines.tiles.play.many_games import GameSettings, results
 from plyd.engines.tiles.train import trainer as trainer_module
 from plyd.engines.tiles.train.trainer import TilePlan, TileTrainer
 from plyd.engines.tiles_2048.engine import Game2048
+from plyd.engines.tiles_2048.rules import DOWNGRADE_FROM
+from plyd.models import shipped
 from plyd.models.errors import BadWeights
 from plyd.models.files import CHECKPOINT, MANIFEST, read_file, write_file
 from plyd.models.ntuple.checkpoint import read_checkpoint, write_checkpoint
@@ -27,6 +30,7 @@ from plyd.models.ntuple.packing import pack, unpack, unpacked
 from plyd.models.ntuple.patterns import patterns_of
 from tests.engines.tiles.slow_tiles import GAMES, cells_of, played_boards, random_boards, words_of
 from tests.engines.tiles.small_players import NETWORK, desk_of, method_of, random_player
+from tests.engines.tiles.test_downgrade import by_hand as halved_by_hand
 from tests.engines.tiles.test_learn import learn_path
 from tests.engines.tiles.test_network import look
 from tests.engines.tiles.test_training import PLAN, lines_of, train_in
@@ -153,6 +157,78 @@ def test_a_stage_that_no_game_reaches_changes_nothing(tmp_path):
     assert np.isnan(staged.weights[size:]).all()
     assert staged.progress.moves == plain.progress.moves
     assert not staged.entries.any()
+
+
+# --- Stages of downgraded boards --------------------------------------------------------------------------------------
+
+
+def downgraded_shape(stages):
+    rules = GAME.rules
+    return shape_of(patterns_of(NETWORK), 4, 16, stages_of(stages, rules.tile, rules.max_index, are_downgraded=True))
+
+
+def test_a_later_stage_may_look_at_boards_downgraded():
+    plain, staged = staged_shape(GAME, ()), downgraded_shape(LATE)
+    rng = np.random.default_rng(1)
+    weights = rng.normal(0, 100, staged.weights).astype(np.float32)
+    boards = random_boards(GAME, 300, seed=2)
+    found, stages = values_and_stages(GAME, boards, weights, staged)
+    assert set(stages) == {0, 1, 2}
+    size, differs = plain.weights, 0
+    for cells, worth, stage in zip(boards, found.tolist(), stages, strict=True):
+        assert stage == slow_stage(GAME, cells, LATE), "by the tiles that it has"
+        looked_at = halved_by_hand(cells) if stage else cells
+        (expected,), _ = values_and_stages(GAME, [looked_at], weights[stage * size : (stage + 1) * size], plain)
+        assert worth == expected
+        differs += looked_at != cells
+    assert differs > 100
+
+
+def test_such_a_stage_begins_with_what_is_known_of_smaller_tiles():
+    plain, staged = staged_shape(GAME, ()), downgraded_shape(LATE[1:])
+    weights = np.full(staged.weights, np.nan, np.float32)
+    weights[: plain.weights] = np.random.default_rng(1).normal(0, 100, plain.weights)
+    first = weights[: plain.weights].copy()
+    boards = [cells for cells in random_boards(GAME, 300, seed=2) if slow_stage(GAME, cells, LATE[1:])]
+    found, _ = values_and_stages(GAME, boards, weights, staged)
+    expected, _ = values_and_stages(GAME, [halved_by_hand(cells) for cells in boards], first, plain)
+    assert found.tolist() == expected.tolist()
+
+
+def test_a_player_with_such_stages_does_not_downgrade_again(run_of_downgraded):
+    player = load_player(GAME, "classic", run_of_downgraded)
+    assert player.downgrade_from == NEVER_DOWNGRADE
+    assert random_player("2048", "classic").downgrade_from == DOWNGRADE_FROM
+    network = unpack(run_of_downgraded)
+    assert network.are_downgraded
+    assert unpacked(network).are_downgraded
+
+
+@pytest.fixture
+def run_of_downgraded(tmp_path):
+    """A packed network with a stage of downgraded boards."""
+    train_in(tmp_path / "run", 30, stages=((7,),), pool=1, downgrade=True)
+    with pytest.raises(BadWeights, match="has stages that are downgraded; choose another folder"):
+        train_in(tmp_path / "run", 30, stages=((7,),), pool=1)
+    pack(tmp_path / "down.plyd", read_checkpoint(tmp_path / "run"), 0.25, 1.0, {})
+    return tmp_path / "down.plyd"
+
+
+def test_boards_of_2584_are_not_downgraded(tmp_path):
+    plan = TilePlan("2584", "classic", "01", 12, stages=((8,),))
+    TileTrainer(GAMES["2584"], plan, 1).save(tmp_path / CHECKPOINT)
+    checkpoint = read_checkpoint(tmp_path)
+    checkpoint.are_downgraded = True
+    pack(tmp_path / "down.plyd", checkpoint, 0.25, 1.0, {})
+    with pytest.raises(BadModel, match="which 2584 does not have"):
+        load_player(GAMES["2584"], "classic", tmp_path / "down.plyd")
+
+
+@pytest.mark.parametrize("words", [["2584", "--stage", "2584"], ["2048"]], ids=str)
+def test_downgrading_is_for_stages_of_2048(tmp_path, words):
+    result = invoke("train", *words, "--downgrade", "--network", "01", "--games", 1, "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "--downgrade is for 2048, with --stage" in result.stderr
 
 
 # --- Promotion, by hand -----------------------------------------------------------------------------------------------
@@ -472,6 +548,28 @@ def test_a_stage_beyond_the_games_tiles_is_no_model_for_it(run, tmp_path):
     write_file(tmp_path / "staged.plyd", header | {"stages": [[6], [6, 5], [16]]}, arrays)
     with pytest.raises(BadModel, match="2048 has indices to 15"):
         load_player(GAME, "classic", tmp_path / "staged.plyd")
+
+
+@pytest.mark.parametrize("name", ["2048", "2584"])
+def test_an_import_tells_how_its_stages_are_trained_further(tmp_path, name):
+    plan = TilePlan(name, "classic", "01", 15, stages=((8,), (8, 3, 1)), downgrade=name == "2048")
+    TileTrainer(GAMES[name], plan, 1).save(tmp_path / "run" / CHECKPOINT)
+    assert invoke("models", "pack", tmp_path / "run", tmp_path / "one.plyd").exit_code == 0
+    result = invoke("models", "import", tmp_path / "one.plyd", tmp_path / "again")
+    command = result.stderr.splitlines()[-1]
+    if name == "2048":
+        assert "--stage 256 --stage 256+8+2 --downgrade --rate 0.1" in command
+    else:
+        assert "--cap 15 --stage 34 --stage 34+3+1 --rate 0.1" in command
+    assert [GAMES[name].rules.tile(index) for index in (8, 3, 1)] == ([256, 8, 2] if name == "2048" else [34, 3, 1])
+
+
+def test_the_stages_of_a_network_are_listed(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path)
+    assert invoke("models", "pack", run, tmp_path / "staged.plyd").exit_code == 0
+    result = invoke("models")
+    assert result.exit_code == 0, result.output
+    assert "from 64+32" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize("name", ["weights.bin", "weights.w"])

@@ -143,6 +143,15 @@ def make_move(page, locator, move):
     eventually(page, "!app.isBusy && app.game.moves.at(-1) === arg.move", move=move)
 
 
+def new_game(page, **fields):
+    """Start a game by the form; fields by their labels, underscores stand for blanks."""
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="New", exact=True).click()
+    for label, value in fields.items():
+        page.get_by_label(label.replace("_", " "), exact=True).fill(value)
+    page.get_by_role("button", name="New game").click()
+
+
 def set_up(page, **settings):
     """Choose players, strength and the like, by their labels: underscores stand for blanks."""
     for label, value in settings.items():

@@ -1,6 +1,6 @@
 """Games that outlive the page: reloads, links, positions typed in, and files."""
 
-from tests.clients.web.browser.conftest import choose, eventually, make_move, point, set_up, state_of, told
+from tests.clients.web.browser.conftest import choose, eventually, make_move, new_game, point, set_up, state_of, told
 
 
 def test_a_reload_keeps_the_game_and_its_history(visit):
@@ -52,7 +52,7 @@ def test_a_link_restores_the_position_elsewhere(visit):
     assert state_of(other)["position"]["moves"] == ["4", "4", "5"]
     assert other.locator("[data-stone=one]").count() == 2
     for written in ("4.4.5", "4+4+5", "4, 4, 5"):  # people write links by hand
-        parse = f"import('/static/game.js').then(game => game.parseLink('#game=connect4&moves={written}').moves)"
+        parse = f"import('/static/link.js').then(link => link.parseLink('#game=connect4&moves={written}').moves)"
         assert told(page, parse) == ["4", "4", "5"]
 
 
@@ -77,10 +77,11 @@ def test_a_link_to_where_a_tile_is_to_drop_leaves_the_drop_to_who_drops(visit):
 
 def test_a_position_can_be_typed_in_and_a_wrong_one_is_explained(visit):
     page = visit("2584-2x3")
+    page.get_by_role("button", name="New", exact=True).click()
     page.get_by_text("From a position").click()
     page.get_by_label("Position", exact=True).fill("b 2 2 0 0 0")
     page.get_by_role("button", name="New game").click()
-    page.wait_for_selector("text=expected b or a and 6 numbers")
+    page.wait_for_selector("#setup-error:has-text('expected b or a and 6 numbers')")
     page.get_by_label("Position", exact=True).fill("b 5 1 6 0 12 0")
     page.get_by_role("button", name="New game").click()
     eventually(page, "app.game.state.text === 'b 5 1 6 0 12 0'")
@@ -89,17 +90,17 @@ def test_a_position_can_be_typed_in_and_a_wrong_one_is_explained(visit):
 
 def test_a_board_that_cannot_be_is_explained_and_locks_nobody_out(visit):
     page = visit("connect4")
-    page.get_by_label("Forbidden cell").fill("9,9")
-    page.get_by_role("button", name="New game").click()
-    page.wait_for_selector("#status:has-text('9,9')")
-    page.evaluate("() => sessionStorage.clear()")
+    new_game(page, Forbidden_cell="9,9")
+    page.wait_for_selector("#setup-error:has-text('9,9')")
+    page.keyboard.press("Escape")
+    forget = "() => { sessionStorage.clear(); for (const game of ['connect4', '2048']) localStorage.removeItem(`plyd game ${game}`); }"  # noqa: E501
+    page.evaluate(forget)
     page.get_by_role("button", name="2048", exact=True).click()
     eventually(page, "app.game.game === '2048'")
-    page.evaluate("() => sessionStorage.clear()")
+    page.evaluate(forget)
     choose(page, "connect4")
     page.wait_for_selector("#status:has-text('9,9')")
-    page.get_by_label("Forbidden cell").fill("")
-    page.get_by_role("button", name="New game").click()
+    new_game(page, Forbidden_cell="")
     eventually(page, "app.game.start === '7x6' || app.game.state.cells.every(cell => cell === '')")
 
 

@@ -14,10 +14,37 @@ nothing.
 
 from typing import Any
 
+from numba.extending import overload
+
 from plyd.engines.core.kernel_cache import njit
-from plyd.engines.tiles.bitboard import cell_at, emptied, with_tile
+from plyd.engines.tiles.bitboard import Word, cell_at, is_word
+from plyd.engines.tiles.ntuple.stages import cells_from
 
 NEVER_DOWNGRADE = 0
+
+
+def halved(board: Any) -> Any:
+    """A board with all tiles above its largest missing one halved; itself if no tile is missing, or if it is a pair."""
+
+
+@njit(cache=True, nogil=True)
+def _halved_word(board: Word) -> Word:
+    present = 0
+    for cell in range(16):
+        present |= 1 << cell_at(board, cell)
+    missing = 15
+    while missing > 0 and present >> missing == 0:  # above the largest tile
+        missing -= 1
+    while missing > 0 and present >> missing & 1:
+        missing -= 1
+    return board - cells_from(board, Word(missing + 1)) if missing > 0 else board  # each index above it less one
+
+
+@overload(halved)
+def _halved(board):  # noqa: ANN001, ANN202
+    if is_word(board):
+        return lambda board: _halved_word(board)
+    return lambda board: board
 
 
 @njit(cache=True, nogil=True)
@@ -27,27 +54,8 @@ def downgraded(board: Any, least_sum: int) -> Any:
     """
     if least_sum == NEVER_DOWNGRADE:
         return board
-    total, present = 0, 0
+    total = 0
     for cell in range(16):
         index = cell_at(board, cell)
         total += 1 << index if index > 0 else 0
-        present |= 1 << index
-    if total < least_sum:
-        return board
-    missing = 15
-    while missing > 0 and present >> missing == 0:  # above the largest tile
-        missing -= 1
-    while missing > 0 and present >> missing & 1:
-        missing -= 1
-    return _halved_above(board, missing) if missing > 0 else board
-
-
-@njit(cache=True, nogil=True)
-def _halved_above(board: Any, missing: int) -> Any:
-    """The board with every tile above an index halved."""
-    halved = emptied(board)
-    for cell in range(16):
-        index = cell_at(board, cell)
-        if index > 0:
-            halved = with_tile(halved, cell, index - 1 if index > missing else index)
-    return halved
+    return halved(board) if total >= least_sum else board
