@@ -73,8 +73,8 @@ class PageSearch:
 class PageConnection:
     """Serves one page's socket."""
 
-    def __init__(self, socket: WebSocket, daemons: DaemonPool) -> None:
-        self._socket, self._daemons = socket, daemons
+    def __init__(self, socket: WebSocket, daemons: DaemonPool, version: str = "") -> None:
+        self._socket, self._daemons, self._version = socket, daemons, version
         self._unsent = SendQueue()
         self._stream = SearchStream()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -206,7 +206,7 @@ class PageConnection:
 
     def _send_games(self) -> None:
         games = [card_json(engine, is_there=is_there) for engine, is_there in self._daemons.cards()]
-        self._send({"games": games, "isComplete": self._daemons.is_complete}, "games")
+        self._send({"games": games, "isComplete": self._daemons.is_complete, "version": self._version}, "games")
 
     def _send(self, message: dict[str, Any], kind: object = None) -> None:
         try:

@@ -4,6 +4,7 @@ import { Activities } from "./activities.js";
 import { AutoSave } from "./autosave.js";
 import { Clocks } from "./clocks.js";
 import { Game } from "./game.js";
+import { heardVersion } from "./install.js";
 import { t, translateCard } from "./language.js";
 import { readLink, shareLink } from "./link.js";
 import { reportValue } from "./panel.js";
@@ -35,6 +36,7 @@ export class Controller {
     this.sound = new Sound();
     this.view = new View(this);
     this.socket = new Socket({
+      version: heardVersion,
       games: (games, isComplete) => this.gamesChanged(games, isComplete),
       open: () => this.view.notice(""),
       lost: () => this.showLost(),
@@ -60,7 +62,8 @@ export class Controller {
   // --- the connection and the daemons
 
   showLost() {
-    this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
+    if (!this.game) this.view.notice(t("notice.unreachable"));
+    else this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
   }
 
   gamesChanged(games, isComplete) {
