@@ -50,41 +50,57 @@ def two_nodes() -> Iterator[tuple[ClusterSettings, Callable[[], Any]]]:
         cluster.shutdown()
 
 
-def rate(results: contextlib.AbstractContextManager[Iterator[float]], seconds: float) -> float:
-    """Units per second, from the first result after a quarter of the time to the last one."""
+def rates(results: contextlib.AbstractContextManager[Iterator[float]], seconds: float) -> tuple[float, float]:
+    """Units per second and per CPU second, from a quarter of the time after the first result on."""
     with results as found:
         begin = next(found) and time.monotonic() + seconds / 4
-        total, since, last = 0.0, 0.0, 0.0
+        total, since, cpu = 0.0, 0.0, 0.0
         for units in found:
             now = time.monotonic()
-            if now >= begin and not since:
-                since = now
-            elif since:
-                total, last = total + units, now
+            if since:
+                total += units
+            elif now >= begin:
+                since, cpu = now, cpu_seconds()
             if since and now > begin + seconds:
-                return total / (last - since)
+                return total / (now - since), total / (cpu_seconds() - cpu)
     raise RuntimeError("too little work for this time")
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of all that it started, Ray's own processes included."""
+    ticks: dict[int, int] = {}
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(OSError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(fields[1])
+                ticks[int(folder.name)] = int(fields[11]) + int(fields[12])
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
 def match_games(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
-    """Games of Connect Four with 3,000 nodes a move."""
+    """Games of Connect Four, 9x9, with 1,000 nodes a move."""
     from plyd.clients.match.cluster import ClusterRunner, connect_cluster
     from plyd.clients.match.connect import connect_sides
     from plyd.clients.match.openings import openings_of, schedule
     from plyd.clients.match.runner import MakeRunner, MatchRunner
     from plyd.clients.match.side import SideLimits, parse_side
 
-    sides = [parse_side(f"nodes=3000 threads=1 seed={seed}", str(seed), SideLimits()) for seed in (1, 2)]
+    sides = [parse_side(f"nodes=1000 threads=1 seed={seed}", str(seed), SideLimits()) for seed in (1, 2)]
     with contextlib.ExitStack() as stack:
         make: MakeRunner
         if cluster:
-            connected, fleet = stack.enter_context(connect_cluster("connect4", "", sides, ["7x6"], cluster, None))
+            connected, fleet = stack.enter_context(connect_cluster("connect4", "", sides, ["9x9"], cluster, None))
             make = lambda games: ClusterRunner(fleet, connected.sides, games)  # noqa: E731
         else:
-            connected = stack.enter_context(connect_sides("connect4", "", sides, ["7x6"]))
+            connected = stack.enter_context(connect_sides("connect4", "", sides, ["9x9"]))
             make = lambda games: MatchRunner(connected, games, CORES)  # noqa: E731
-        book = openings_of(connected.referee, None, ["7x6"], 4, 1)
+        book = openings_of(connected.referee, None, ["9x9"], 4, 1)
         with make(schedule(book.openings, 1_000_000, {}, connected.sides)) as runner:
             yield (1.0 for _ in runner.results())
 
@@ -149,7 +165,7 @@ def empty_jobs(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
 
 
 PARTS: dict[str, tuple[Callable[[ClusterSettings | None], contextlib.AbstractContextManager[Iterator[float]]], str]] = {
-    "match": (match_games, "games of Connect Four, 3,000 nodes a move"),
+    "match": (match_games, "games of Connect Four, 9x9, 1,000 nodes a move"),
     "statistics": (statistics_games, "moves of 2048, one ply"),
     "self-play": (self_play_positions, "positions of Gomoku self-play, 48/16 simulations"),
     "empty": (empty_jobs, "jobs that do nothing"),
@@ -157,16 +173,22 @@ PARTS: dict[str, tuple[Callable[[ClusterSettings | None], contextlib.AbstractCon
 
 
 def compare(parts: list[str], rounds: int, seconds: float) -> None:
-    """Print the rate of each part with and without Ray, in turns."""
-    print("| what | per second, no Ray | per second, Ray | ratio of each round | ratio |")
-    print("|---|---|---|---|---|")
+    """Print the rates of each part with and without Ray, in turns.
+
+    On a busy machine the ratio by CPU time is the one to trust: Linux shares cores among sessions, and Ray has more.
+    """
+    print("| what | per CPU second, no Ray | Ray | ratio of each round | ratio | ratio by the clock |")
+    print("|---|---|---|---|---|---|")
     with two_nodes() as (cluster, _):
         for part in parts:
             results, what = PARTS[part]
-            pairs = [(rate(results(None), seconds), rate(results(cluster), seconds)) for _ in range(rounds)]
-            here, there = (sum(side) / rounds for side in zip(*pairs, strict=True))
-            each = " ".join(f"{ray / local:.2f}" for local, ray in pairs)
-            print(f"| {what} | {here:,.1f} | {there:,.1f} | {each} | {there / here:.2f} |", flush=True)
+            pairs = [(rates(results(None), seconds), rates(results(cluster), seconds)) for _ in range(rounds)]
+            (clock, here), (ray_clock, there) = (
+                [sum(side) / rounds for side in zip(*each, strict=True)] for each in zip(*pairs, strict=True)
+            )
+            each = " ".join(f"{ray[1] / local[1]:.2f}" for local, ray in pairs)
+            ratios = f"{each} | {there / here:.2f} | {ray_clock / clock:.2f}"
+            print(f"| {what} | {here:,.2f} | {there:,.2f} | {ratios} |", flush=True)
 
 
 def join() -> None:
@@ -177,8 +199,8 @@ def join() -> None:
 
     sides = [parse_side(f"nodes=200 threads=1 seed={seed}", str(seed), SideLimits()) for seed in (1, 2)]
     with two_nodes() as (settings, add):
-        with connect_cluster("connect4", "", sides, ["7x6"], settings, None) as (connected, fleet):
-            book = openings_of(connected.referee, None, ["7x6"], 4, 1)
+        with connect_cluster("connect4", "", sides, ["9x9"], settings, None) as (connected, fleet):
+            book = openings_of(connected.referee, None, ["9x9"], 4, 1)
             games = ClusterRunner(fleet, connected.sides, schedule(book.openings, 1_000_000, {}, connected.sides))
             results = games.results()
             while fleet.workers < CORES:

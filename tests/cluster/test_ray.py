@@ -122,7 +122,7 @@ def test_cluster_games_are_local_games_also_when_resumed(cluster, tmp_path):
     words += ["--first", "threads=1 seed=1", "--second", "threads=1 seed=2"]
     here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
     plyd(*words, "--save", here)
-    plyd(*words, "--save", there, "--cluster", cluster.address)
+    plyd(*words, "--save", there, "--cluster", cluster.address, "--worker-cores", 1)
     assert len(games_of(here)) == 6
     assert games_of(there) == games_of(here)
     lines = there.read_text().splitlines(keepends=True)
@@ -132,10 +132,15 @@ def test_cluster_games_are_local_games_also_when_resumed(cluster, tmp_path):
     assert games_of(there) == games_of(here)
 
 
-def test_a_sequential_test_stops_the_rest(cluster):
+def test_a_sequential_test_between_two_environments_stops_the_rest(cluster, tmp_path):
+    program = tmp_path / "other" / "bin" / "plyd"  # stands for another version, installed elsewhere
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\necho "$2" >> {tmp_path}/started\nexec {sys.executable} -P -m plyd.clients "$@"\n')
+    program.chmod(0o755)
     words = ["match", "connect4", "--start", "6x5", "--games", 20_000, "--sprt", 0, 200, "--json"]
-    words += ["--first", "threads=1 nodes=400", "--second", "threads=1 nodes=1", "--cluster", cluster.address]
-    found = json.loads(plyd(*words).stdout)
+    words += ["--first", f"threads=1 nodes=400 env={tmp_path}/other", "--second", "threads=1 nodes=1"]
+    found = json.loads(plyd(*words, "--cluster", cluster.address).stdout)
+    assert (tmp_path / "started").read_text() == "connect4\n" * 2  # a daemon on each node
     assert found["sprt"]["accepted"] == "H1"
     assert found["games"] < 2000
 

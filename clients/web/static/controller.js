@@ -8,17 +8,19 @@ import { heardVersion } from "./install.js";
 import { t, translateCard } from "./language.js";
 import { readLink, shareLink } from "./link.js";
 import { reportValue } from "./panel.js";
+import { gifOf, pngOf } from "./picture.js";
 import { Search } from "./search.js";
 import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
 import { Lost, Socket } from "./socket.js";
 import { Sound } from "./sound.js";
-import { copyText, loadGame, loadSettings, readFile, saveFile, saveSettings } from "./storage.js";
+import { copyText, loadGame, loadSettings, readFile, saveBlob, saveFile, saveSettings } from "./storage.js";
 import { Study } from "./study.js";
 import { moveText, statusOf } from "./text.js";
 import { View } from "./view.js";
 
 const HINT = { seconds: 1 };
 const EVIL = { depth: 2 };
+export const PICTURES = ["png", "gif"]; // formats that the page makes itself
 const RETRY_DELAY = 1000; // milliseconds before a move is sent again to a daemon that is away
 
 export class Controller {
@@ -388,7 +390,18 @@ export class Controller {
     this.view.showStatus(statusOf(status));
   }
 
+  // Saves a picture of the game: "png" of the position, "gif" of the line that is shown.
+  exportPicture(form) {
+    const { game, card } = this;
+    const progress = (done, total) => this.view.say(t("status.picture", { done, total }));
+    return this.attempt(async () => {
+      saveBlob(await (form === "png" ? pngOf(game, card) : gifOf(game, card, progress)), `${game.game}.${form}`);
+      this.showStatus();
+    });
+  }
+
   exportGame(format) {
+    if (PICTURES.includes(format)) return this.exportPicture(format);
     return this.attempt(async () => saveFile(await this.study.record(format), format));
   }
 

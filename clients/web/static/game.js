@@ -13,6 +13,7 @@ export class Game {
     const nodes = unpackTree(tree ?? { moves });
     this.root = nodes[0];
     this.ply = 0;
+    this.version = 0; // counts changes of the tree, and of the line that is shown
     this.states = new Map(); // of nodes
     this.follow(nodes[end] ?? nodes[at] ?? this.root);
     this.opensAt = nodes[at]?.depth ?? Infinity;
@@ -20,6 +21,7 @@ export class Game {
 
   // Makes the line through a node the one that is shown.
   follow(node) {
+    this.version++;
     this.line = node.line();
     this.moves = movesOf(this.line, 0);
   }
@@ -136,6 +138,7 @@ export class Game {
 
   // Deletes a node with all that follows; the line that is shown then ends, or goes on, at its parent.
   remove(node) {
+    this.version++;
     const { parent } = node;
     parent.children = parent.children.filter((each) => each !== node);
     if (this.line.includes(node)) {
@@ -147,6 +150,7 @@ export class Game {
 
   // Makes the line that is shown the main line.
   promoteLine() {
+    this.version++;
     for (const node of this.line) node.parent?.promote(node);
   }
 

@@ -12,6 +12,7 @@ const NOTE = "plyd: "; // begins the lines of a comment that a review writes
 export class Study {
   constructor(controller) {
     this.controller = controller;
+    this.version = 0; // counts what reviews have found
     this.review = new Review(controller.socket, () => this.changed());
   }
 
@@ -76,6 +77,7 @@ export class Study {
   }
 
   changed() {
+    this.version++;
     if (!this.game) return;
     this.controller.view.drawHistorySoon();
     this.controller.autosave.soon();

@@ -1,5 +1,6 @@
 // The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
 
+import { PICTURES } from "./controller.js";
 import { byId, el } from "./dom.js";
 import { Editor } from "./editor.js";
 import { gradeOf, gradesOf } from "./grade.js";
@@ -21,6 +22,7 @@ export class View {
     this.controller = controller;
     this.board = null;
     this.editor = new Editor(controller, () => this.board);
+    this.drawnHistory = [];
     this.drawings = new Map(); // what the next frame draws, by name
     this.bindButtons();
     this.bindForms();
@@ -215,7 +217,7 @@ export class View {
     byId("swap").hidden = !isForTwo(card);
     byId("notation").replaceChildren(el("span", { lang: "en" }, card.notation), " ", t("setup.examples", { examples: card.examples.join("   ") }));
     byId("start").value = "";
-    byId("format").replaceChildren(...card.formats.map((form) => el("option", { value: form }, word(`format.${form}`, form))));
+    byId("format").replaceChildren(...[...card.formats, ...PICTURES].map((form) => el("option", { value: form }, word(`format.${form}`, form))));
     byId("thinking-title").title = card.summary;
     byId("review-time").replaceChildren(...reviewTimes(card).map(([name, words]) => el("option", { value: name }, words)));
     byId("review-time").value = this.controller.settings.reviewTime;
@@ -320,6 +322,9 @@ export class View {
     const grades = gradesOf(game.line, game.hasChance);
     const values = game.line.map(({ review: found, value }) => (!found ? value : isShare ? found.value : found.points + found.value));
     showGraph({ values, grades, ply: game.ply, isShare, names }, (ply) => this.controller.goTo(ply));
+    const drawn = [game, game.node, game.version, study.version];
+    if (drawn.every((each, i) => each === this.drawnHistory[i])) return; // only a value is new
+    this.drawnHistory = drawn;
     showReview({ game, grades, names, run: study.review.run, isComplete: study.isReviewed });
     showMoves({ game, gradeAt: (node) => gradeOf(node, game.hasChance), visit: (node) => study.visit(node) });
     byId("line-tools").hidden = game.hasChance || !game.ply;

@@ -1,5 +1,7 @@
 """The solver of one position for the searcher: its result, and if asked for the result of every column."""
 
+import threading
+
 from plyd.engines.connect4.exact.book import Book
 from plyd.engines.connect4.exact.table import Table
 from plyd.engines.connect4.exact.valuation import Valuation, after
@@ -24,7 +26,8 @@ class ExactSolver:
         self._others = {
             column: Valuation(after(board, column), table, book) for column in columns if column not in self._winning
         }
-        self._every_column = every_column
+        self._every_column, self._table = every_column, table
+        self._claiming, self._claimed = threading.Lock(), set[Valuation]()
         known = {column: -child.value for column, child in self._others.items() if child.value is not None}
         if not self._winning and len(known) == len(columns):  # all in the book: no search for the best move
             self._root.column = max(known, key=lambda column: known[column])
@@ -64,8 +67,36 @@ class ExactSolver:
             if not task.is_finished:
                 return
 
+    def work_beside(self, deadline_ns: int, nodes: int, stop: Stop) -> None:
+        """Continue within the limits with what no other thread is working on; `nodes` are this thread's."""
+        worked: set[Valuation] = set()
+        while nodes > 0 and (task := self._claim(worked)):
+            before = task.nodes
+            task.work(deadline_ns, nodes, stop, is_alone=False)
+            nodes -= task.nodes - before
+            worked.add(task)
+            self._claimed.discard(task)
+
+    def make_room(self) -> None:
+        """Enlarge the table if a search needs it; called when no thread works."""
+        most = max((task.nodes for task in self._tasks if not task.is_finished), default=0)
+        if self._table.nodes_to_growth(most) == 0:
+            self._table.grow()
+
+    def _claim(self, worked: set[Valuation]) -> Valuation | None:
+        """A task for this thread alone, other than those it worked on already."""
+        with self._claiming:
+            taken = self._claimed | worked
+            found = next((task for task in self._tasks if not task.is_finished and task not in taken), None)
+            if found:
+                self._claimed.add(found)
+            return found
+
+    @property
+    def _tasks(self) -> tuple[Valuation, ...]:
+        """What to work on: the position first, then its columns."""
+        return (self._root, *self._others.values()) if self._every_column else (self._root,)
+
     @property
     def _next(self) -> Valuation | None:
-        """What to work on: the position first, then its columns."""
-        tasks = (self._root, *self._others.values()) if self._every_column else (self._root,)
-        return next((task for task in tasks if not task.is_finished), None)
+        return next((task for task in self._tasks if not task.is_finished), None)

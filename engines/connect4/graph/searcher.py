@@ -199,7 +199,10 @@ class GraphRun(SearchRun):
         if solver and (threads == 1 or solver.verdict):
             pace = EXACT_NODES_A_SIMULATION if isinstance(solver, ExactSolver) else SOLVER_NODES_A_SIMULATION
             nodes = max(min(ROUND_SIMULATIONS, left) * pace, FEWEST_SOLVER_NODES)
-            solver.work(self.deadline_ns, nodes, self.stop)
+            if threads > 1 and isinstance(solver, ExactSolver):
+                self._solve_columns(solver, threads, nodes)
+            else:
+                solver.work(self.deadline_ns, nodes, self.stop)
         if not (solver and solver.verdict):
             jobs = self._send_helpers(threads - 1, end, simulations)
             why = self._simulate(self._owner.workspaces[0], end, simulations)
@@ -246,6 +249,15 @@ class GraphRun(SearchRun):
             jobs.append(helper_threads().submit(self._solver.work, end, NEVER, self.stop))
         spaces = self._owner.workspaces[1 : 1 + count - len(jobs)]
         return jobs + [helper_threads().submit(self._simulate, space, end, simulations) for space in spaces]
+
+    def _solve_columns(self, solver: ExactSolver, threads: int, nodes: int) -> None:
+        """A round of the exact solver on all threads, each with another column."""
+        work = partial(solver.work_beside, self.deadline_ns, nodes, self.stop)
+        jobs = [helper_threads().submit(work) for _ in range(threads - 1)]
+        work()
+        for job in jobs:
+            job.result()
+        solver.make_room()
 
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
         """Lines of the best moves, at most `most`, best first; `with_all` also evaluates moves without visits."""

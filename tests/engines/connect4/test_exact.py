@@ -1,6 +1,7 @@
 """The exact solver of small boards: values against brute force and known answers, parity rules, table, slices."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -161,6 +162,27 @@ def test_a_stone_falls_as_the_rulebook_says():
             for move in RULES.legal_moves(position):
                 grown = after(board_words(position), int(move.text) - 1)
                 assert np.array_equal(grown, board_words(RULES.play(position, move.text).position))
+
+
+def test_threads_that_share_a_table_find_the_same_results():
+    for position in (position_after("4277454225266514"), position_after("521512324641"), RULES.parse("5x5")):
+        alone, table = solved(position), Table(LARGER_BYTES)
+        solver = ExactSolver(position, table, None, every_column=True)
+        with ThreadPoolExecutor(3) as pool:
+            while not solver.is_finished:
+                for job in [pool.submit(solver.work_beside, NEVER, 3_000, Stop()) for _ in range(3)]:
+                    job.result()
+                solver.make_room()
+        assert solver.columns == alone.columns
+        assert solver.verdict.proven == alone.verdict.proven
+        assert solver.columns[solver.verdict.column] == solver.verdict.proven
+
+
+def test_a_thread_never_works_on_what_another_has():
+    solver = ExactSolver(position_after("444444"), Table(1 << 20), None, every_column=True)
+    tasks = [solver._claim(set()) for _ in range(8)]
+    assert len(set(tasks[:7])) == 7  # the position and its six columns
+    assert tasks[7] is None
 
 
 def test_a_stopped_solver_resumes():

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from plyd.clients.web.app import STATIC
 from tests.clients.web.browser.conftest import GAMES, eventually, new_game, point, set_up, state_of, told
 
 ARROWS = {"up": "ArrowUp", "right": "ArrowRight", "down": "ArrowDown", "left": "ArrowLeft"}
@@ -15,6 +16,11 @@ def test_the_page_has_every_game_and_is_small(visit):
     assert buttons == list(GAMES.values())
     sizes = page.evaluate("() => performance.getEntriesByType('resource').map(each => each.decodedBodySize)")
     assert len(sizes) >= 10
+    modules = {path.name for path in STATIC.glob("*.js")} - {"main.js"}
+    preloaded = told(
+        page, "[...document.querySelectorAll('[rel=modulepreload]')].map((link) => link.href.split('/').at(-1))"
+    )
+    assert set(preloaded) == modules  # all at once, not one after the other
     assert 40_000 < sum(sizes) < 400_000
 
 
@@ -151,13 +157,13 @@ def test_a_whole_game_of_gomoku_between_two_engines(visit):
     eventually(page, "app.mover() === 'nobody'")
     state = state_of(page)
     assert state["outcome"] in ("one", "two", "draw")
+    drawn = "document.querySelectorAll('#moves li').length === arg.plies && document.querySelector('#graph .line')"
+    eventually(page, drawn, plies=len(state["position"]["moves"]))  # in the next frame
     if state["outcome"] != "draw":
         assert page.locator(".won").count() >= 5
         assert page.inner_text("#score").endswith("has won.")
         assert page.inner_text("#bar-text") in ("0%", "100%")
     assert page.get_by_role("button", name="Stop").is_disabled()
-    drawn = "document.querySelectorAll('#moves li').length === arg.plies && document.querySelector('#graph .line')"
-    eventually(page, drawn, plies=len(state["position"]["moves"]))  # in the next frame
     known = told(page, "app.game.values.filter(value => value !== null && value !== undefined).length")
     assert known >= len(state["position"]["moves"]) - 1
 
