@@ -22,7 +22,7 @@ from plyd.clients.web.connection import PageConnection
 from plyd.clients.web.daemons import DaemonPool
 from plyd.clients.web.errors import BridgeError, error_json
 from plyd.clients.web.messages import parse_export, record_json
-from plyd.clients.web.shell import WORKER, Shell
+from plyd.clients.web.shell import Shell
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -65,7 +65,7 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = (), static: Path =
 
     routes = [
         Route("/", partial(_page, static)),
-        Route(f"/{WORKER}", partial(_worker, static)),
+        Route("/service-worker.js", partial(_worker, static)),
         Route("/healthz", _health(daemons)),
         Route("/export", _with_errors(partial(_export, daemons)), methods=["POST"]),
         Route("/import", _with_errors(_import), methods=["POST"]),

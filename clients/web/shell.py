@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-WORKER = "service-worker.js"
+WORKER = Path(__file__).with_name("service-worker.js")
 KEPT = frozenset({".js", ".css", ".json", ".svg"})  # the rest, such as the app's icons, only the system asks for
 VERSION_MARK = b'data-version=""'
 
@@ -18,14 +18,12 @@ class Shell:
     """The page as the files of a folder are now."""
 
     def __init__(self, folder: Path) -> None:
-        files = {f"/static/{name}": data for name, data in _files(folder)}
-        self._worker = files.pop(f"/static/{WORKER}")
-        page = (folder / "index.html").read_bytes()
-        self.version = hashlib.sha256(
-            json.dumps([_integrity(page), _integrity(self._worker), *_hashes(files)]).encode()
-        ).hexdigest()[:12]
+        page, self._worker = (folder / "index.html").read_bytes(), WORKER.read_bytes()
+        hashes = dict(_hashes(folder))
+        known = [_integrity(page), _integrity(self._worker), *hashes.items()]
+        self.version = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:12]
         self.page = page.replace(VERSION_MARK, f'data-version="{self.version}"'.encode(), 1)
-        self._hashes = dict(_hashes({"/": self.page, **files}))
+        self._hashes = {"/": _integrity(self.page), **hashes}
 
     def worker(self) -> bytes:
         """The service worker's script: the version and the files to keep, each with its hash, then what it does."""
@@ -33,15 +31,11 @@ class Shell:
         return f"self.SHELL = {shell};\n\n".encode() + self._worker
 
 
-def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The files that a page may load, by their paths in the folder."""
+def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
+    """The address and the hash of each file that a page may load."""
     for path in sorted(folder.rglob("*")):
         if path.suffix in KEPT:
-            yield path.relative_to(folder).as_posix(), path.read_bytes()
-
-
-def _hashes(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
-    return ((path, _integrity(data)) for path, data in files.items())
+            yield f"/static/{path.relative_to(folder).as_posix()}", _integrity(path.read_bytes())
 
 
 def _integrity(data: bytes) -> str:

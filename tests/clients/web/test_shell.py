@@ -46,7 +46,7 @@ def test_the_worker_keeps_the_page_as_the_bridge_serves_it_and_nothing_of_its_ap
     assert f'data-version="{shell["version"]}"' in bridge.get("/")[2].decode()
 
 
-@pytest.mark.parametrize("name", ["index.html", "main.js", "style.css", "messages/zh-TW.json", "service-worker.js"])
+@pytest.mark.parametrize("name", ["index.html", "main.js", "style.css", "messages/zh-TW.json"])
 def test_a_change_of_any_file_is_another_version_at_once(tmp_path, name):
     static = shutil.copytree(STATIC, tmp_path / "static")
     before = Shell(static)

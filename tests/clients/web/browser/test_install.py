@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from plyd.clients.web.app import STATIC
-from plyd.clients.web.shell import KEPT, WORKER
+from plyd.clients.web.shell import KEPT
 from tests.clients.web.browser.conftest import eventually, told
 from tests.clients.web.test_bridge import Bridge
 from tests.clients.web.test_languages import TABLES
@@ -74,7 +74,7 @@ def test_the_page_opens_without_its_bridge_and_goes_on_with_the_game_in_the_vers
     page.get_by_label("Bob", exact=True).select_option(label="You")
     told(page, "app.play('2')")
     eventually(page, "!app.isBusy && app.game.moves.join() === '2'")
-    files = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.suffix in KEPT} - {WORKER}
+    files = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.suffix in KEPT}
     complaints = page.context.new_cdp_session(page).send("Page.getInstallabilityErrors")["installabilityErrors"]
     assert {each["errorId"] for each in complaints} <= {"in-incognito"}  # as every profile of a test
     version = told(page, "document.documentElement.dataset.version")
