@@ -56,10 +56,10 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = (), static: Path =
         if len(connections) >= MAX_CONNECTIONS:
             await socket.close(1013, f"{MAX_CONNECTIONS} pages are open, the most allowed")
             return
-        connection = PageConnection(socket, daemons, (await run_in_threadpool(Shell, static)).version)
+        connection = PageConnection(socket, daemons)
         connections.add(connection)
         try:
-            await connection.run()
+            await connection.run((await run_in_threadpool(Shell, static)).version)
         finally:
             connections.discard(connection)
 

@@ -73,17 +73,19 @@ class PageSearch:
 class PageConnection:
     """Serves one page's socket."""
 
-    def __init__(self, socket: WebSocket, daemons: DaemonPool, version: str = "") -> None:
-        self._socket, self._daemons, self._version = socket, daemons, version
+    def __init__(self, socket: WebSocket, daemons: DaemonPool) -> None:
+        self._socket, self._daemons = socket, daemons
         self._unsent = SendQueue()
         self._stream = SearchStream()
         self._tasks: set[asyncio.Task[None]] = set()
         self._search: PageSearch | None = None  # the latest one
         self._review: asyncio.Task[None] | None = None  # the latest one
         self._reads_too_slowly = asyncio.Event()
+        self._version = ""
 
-    async def run(self) -> None:
-        """Serve the page until it disconnects, or until it leaves too much unread."""
+    async def run(self, version: str) -> None:
+        """Serve the page until it disconnects, or until it leaves too much unread; `version` is the page's latest."""
+        self._version = version
         self._daemons.listeners.add(self._send_games)
         self._send_games()
         loops = {asyncio.ensure_future(each) for each in (self._write(), self._read(), self._reads_too_slowly.wait())}

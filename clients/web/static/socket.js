@@ -9,7 +9,7 @@ export class Lost extends Error {}
 export const failure = (error) => Object.assign(new Error(error.message), error);
 
 export class Socket {
-  // listener: { version(served), games(list, isComplete), open(), lost() }
+  // listener: { games(list, isComplete), open(), lost() }
   constructor(listener) {
     this.listener = listener;
     this.waiting = new Map(); // id -> { verb, fields, isSent, report, queue, resolve, reject }
@@ -53,7 +53,7 @@ export class Socket {
       this.delay = FIRST_DELAY; // the bridge has accepted us
       this.games = new Set(message.games.map((card) => card.game));
       this.isComplete = message.isComplete;
-      this.listener.version(message.version);
+      this.listener.version(message.version); // of the page that the bridge serves
       this.sendWaiting();
       this.listener.games(message.games, message.isComplete);
       return;
