@@ -18,11 +18,11 @@ from starlette.websockets import WebSocket
 
 from plyd.clients.formats import files
 from plyd.clients.library.errors import InvalidRequest, PlydError
+from plyd.clients.web import shell
 from plyd.clients.web.connection import PageConnection
 from plyd.clients.web.daemons import DaemonPool
 from plyd.clients.web.errors import BridgeError, error_json
 from plyd.clients.web.messages import parse_export, record_json
-from plyd.clients.web.shell import Shell
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -59,7 +59,7 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = (), static: Path =
         connection = PageConnection(socket, daemons)
         connections.add(connection)
         try:
-            await connection.run((await run_in_threadpool(Shell, static)).version)
+            await connection.run((await run_in_threadpool(shell.Shell, static)).version)
         finally:
             connections.discard(connection)
 
@@ -134,11 +134,11 @@ def _with_headers(scope: Scope, send: Send) -> Send:
 
 
 def _page(static: Path, _: Request) -> Response:
-    return HTMLResponse(Shell(static).page)
+    return HTMLResponse(shell.Shell(static).page)
 
 
 def _worker(static: Path, _: Request) -> Response:
-    return Response(Shell(static).worker(), media_type="text/javascript")
+    return Response(shell.Shell(static).worker(), media_type="text/javascript")
 
 
 def _health(daemons: DaemonPool) -> Callable[[Request], Awaitable[Response]]:
