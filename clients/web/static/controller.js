@@ -5,6 +5,7 @@ import { AutoSave } from "./autosave.js";
 import { Clocks } from "./clocks.js";
 import { EngineMoves } from "./engine_moves.js";
 import { Game } from "./game.js";
+import { heardVersion } from "./install.js";
 import { t, translateCard } from "./language.js";
 import { readLink } from "./link.js";
 import { reportValue } from "./panel.js";
@@ -37,6 +38,7 @@ export class Controller {
     this.sound = new Sound();
     this.view = new View(this);
     this.socket = new Socket({
+      version: heardVersion,
       games: (games, isComplete) => this.gamesChanged(games, isComplete),
       shared: (shared) => this.game && this.room.follow(shared),
       open: () => this.view.notice(""),
@@ -66,7 +68,8 @@ export class Controller {
   // --- the connection and the daemons
 
   showLost() {
-    this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
+    if (!this.game) this.view.notice(t("notice.unreachable"));
+    else this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
   }
 
   gamesChanged(games, isComplete) {
