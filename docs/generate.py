@@ -14,7 +14,13 @@ from typing import Any
 import click
 
 ROOT = Path(__file__).parent.parent
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "README.zh-CN.md": "index.zh-CN.md",
+    "README.zh-TW.md": "index.zh-TW.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 BEGIN, END = "<!-- made by docs/generate.py -->\n", "<!-- end -->"
 
