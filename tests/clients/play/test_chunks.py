@@ -52,7 +52,7 @@ def test_a_chunk_survives_its_line():
     "line", ["", "[]", "{}", '{"game": -1, "results": []}', '{"game": 1, "results": [{"points": 1}]}']
 )
 def test_a_line_that_is_no_chunk_is_refused(line):
-    with pytest.raises(ValueError, match="chunk|Expecting"):
+    with pytest.raises(ValueError, match=r"chunk|Expecting"):
         parse_chunk(line)
 
 
