@@ -9,7 +9,7 @@ PACKAGES := -p plyd.engines -p plyd.servers -p plyd.clients -p plyd.models -p pl
 GENERATE = $(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
 	--plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc
 
-.PHONY: help up test test-slow test-cluster test-stutter test-kaggle fuzz check proto freeze bench dist course clean
+.PHONY: help up test test-slow test-cluster test-stutter test-kaggle fuzz check docs proto freeze bench dist course clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,7 +38,7 @@ test-kaggle: .venv-kaggle/up ## the tests in Kaggle's own environment
 fuzz: .venv/fuzz ## throw inputs at every parser: make fuzz FUZZ_RUNS=10000000
 	$(BIN)/python -m tests.fuzz.run --inputs $(FUZZ_RUNS)
 
-check: .venv/dev ## lint, types, schema, generated code
+check: .venv/dev docs ## lint, types, schema, generated code, the documentation and its links
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(PACKAGES)
@@ -49,6 +49,9 @@ check: .venv/dev ## lint, types, schema, generated code
 	@for f in $$(cd .venv/fresh && find . -name '*_pb2*'); do cmp -s .venv/fresh/$$f proto/$$f || { echo "stale: proto/$$f; run 'make proto'"; exit 1; }; done
 	@if command -v npx > /dev/null; then npx --yes $(BIOME) lint --error-on-warnings; else echo "no npx here: the page's JavaScript is not linted"; fi
 	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+docs: .venv/dev ## build the documentation in build/site; every link must lead somewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 proto: .venv/dev ## generate proto/plyd/v1/*_pb2* from the schema
 	$(GENERATE) --python_out=proto --grpc_python_out=proto --mypy_out=quiet:proto --mypy_grpc_out=quiet:proto $(PROTOS)
@@ -65,16 +68,17 @@ dist: .venv/slow ## build the wheels of plyd and plyd-client, and the source, in
 	cd clients && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 	$(BIN)/twine check --strict dist/*
 
-course: build/libplyd-course.so ## the course's C library, which asks a running daemon
+course: build/libplyd-course.so ## the course's C library, which plays through `plyd ugi connect4 --listen`
 
-build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_call.h
+build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course/plyd_course.h clients/hosts/course/plyd_lines.h
 	@mkdir -p build
 	$(CC) -O2 -Wall -Wextra -Werror -fPIC -shared -std=c11 -o $@ $<
 
 .venv/up: pyproject.toml clients/pyproject.toml hatch_build.py
+	@echo "Installing plyd and what it needs in .venv: this happens once, and takes about a minute"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ./clients --editable .
+	$(BIN)/python -m pip install --editable ./clients --editable .
 	@touch $@
 
 .venv/dev: .venv/up

@@ -34,6 +34,7 @@ COMMANDS = {
     "arena": "plyd.clients.hosts.arena2584:arena",
     "train": "plyd.engines.train:train",
     "book": "plyd.engines.book:book",
+    "openings": "plyd.engines.openings:openings",
     "warm": "plyd.engines.warm:warm",
     "config": "plyd.servers.cli.config:config",
     "token": "plyd.servers.cli.config:token",

@@ -35,7 +35,7 @@ class ActorHost(Host):
 
     def version(self) -> str:
         """The version of plyd on this node."""
-        return version("plyd")
+        return version("plyd-client")
 
 
 def connect(address: str) -> None:
@@ -114,8 +114,8 @@ class Actors:
         def is_ready(future: Any) -> None:
             if error := future.exception():
                 self._ended(worker, error)
-            elif (there := future.result()) != version("plyd"):
-                self._ended(worker, FleetError(f"the node has plyd {there}; this is {version('plyd')}"))
+            elif (there := future.result()) != version("plyd-client"):
+                self._ended(worker, FleetError(f"the node has plyd {there}; this is {version('plyd-client')}"))
             else:
                 self._events.put(WorkerReady(worker, at_once, self._spec.ahead))
 

@@ -49,7 +49,7 @@ def one_at_a_time(worker: str) -> Iterator[None]:
         return
     import fcntl
 
-    digest = hashlib.sha256(f"{worker} {version('plyd')}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{worker} {version('plyd-client')}".encode()).hexdigest()[:16]
     path = Path(tempfile.gettempdir()) / f"plyd-setup-{os.geteuid()}-{digest}"
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

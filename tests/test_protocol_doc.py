@@ -8,6 +8,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from plyd.engines import registry
 from plyd.v1 import engine_pb2, position_pb2, rules_pb2, search_pb2
+from tests.test_docs import generate
 
 TEXT = (Path(__file__).parent.parent / "docs" / "protocol.md").read_text()
 FILES = [module.DESCRIPTOR for module in (position_pb2, search_pb2, engine_pb2, rules_pb2)]
@@ -73,8 +74,13 @@ def test_every_name_in_the_reference_is_in_the_schema():
 @pytest.mark.parametrize("game", registry.ENGINES)
 def test_notation_of_every_game_is_shown_by_its_examples(game):
     card = registry.load(game).card
-    [(position, move)] = re.findall(rf"^\| `{game}` \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
+    notation = TEXT.partition(generate.BEGIN)[0]
+    [(position, move)] = re.findall(rf"^\| `{game}` \| (.*) \| (.*) \|$", notation, re.MULTILINE)
     for example in card.position_examples:
         assert f"`{example}`" in position
     for example in card.move_examples:
         assert f"`{example}`" in move
+
+
+def test_ports_variants_and_options_of_every_game_are_those_that_it_describes():
+    assert generate.games_text() in TEXT, "stale: run .venv/bin/python docs/generate.py"

@@ -21,6 +21,7 @@ BRIDGES = (
     BridgeInfo("HTTP", "curl, browsers, and any language without gRPC", "plyd http", "docs/http.md"),
     BridgeInfo("Gomocup", "Gomoku managers and GUIs; the same as plyd gomocup", "pbrain-plyd", "docs/gomocup.md"),
     BridgeInfo("UGI", "managers of any game; UCI for any game", "plyd ugi", "docs/programs.md"),
+    BridgeInfo("UGI over TCP", "programs that open a socket", "plyd ugi GAME --listen HOST:PORT", "docs/programs.md"),
     BridgeInfo("2584 arena", "a referee of 2584 on stdin and stdout", "plyd arena", "docs/tiles.md"),
     BridgeInfo("2x3 solver", "scripts and judges that pipe queries", "plyd solve", "README.md"),
     BridgeInfo("2x3 over TCP", "programs that open a socket", "plyd solve --listen 127.0.0.1:2584", "docs/guis.md"),

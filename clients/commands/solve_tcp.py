@@ -6,17 +6,16 @@ answers, and reads again once they are sent. So a connection uses a bounded buff
 
 import asyncio
 import contextlib
-import os
 import signal
-import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from plyd.clients.commands.solve import FIRST_SECONDS, GAME, MALFORMED, LineBuffer
 from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.channel import Endpoint
-from plyd.clients.library.errors import BadEndpoint, Cancelled, Overloaded, PlydError, Unavailable
+from plyd.clients.library.errors import Cancelled, Overloaded, PlydError, Unavailable
+from plyd.clients.library.line_server import bind, enable_keepalive
 from plyd.clients.library.locate import DaemonSource, ExistingDaemon, RestartingDaemon
 from plyd.v1 import engine_pb2
 
@@ -27,7 +26,6 @@ AWAY_SECONDS = 600.0  # for a daemon to come back, before we close the connectio
 TRY_SECONDS = 0.3  # for one attempt to reach it
 PAUSE_SECONDS = 0.1  # before the next attempt to reach a lost daemon
 GRACE_SECONDS = 5.0  # for pending queries to be answered after SIGTERM
-PROBE_SECONDS = 60  # of silence, before TCP keepalive probes a peer
 MAX_LOG_LINES = 10  # per second, on stderr
 
 
@@ -40,7 +38,7 @@ async def serve(endpoint: Endpoint, connect: str | None, *, moves: bool, greetin
     client = SolveClient(ExistingDaemon(connect) if connect is not None else RestartingDaemon(GAME), log, moves=moves)
     solver = SolveServer(client, log, greeting)
     try:
-        server, bound = await bind(endpoint, solver.serve)  # first, since it fails fast
+        server, bound = await bind(endpoint, solver.serve, READ_BYTES)  # first, since it fails fast
         stopped, ready = asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(client.ready())
         await asyncio.wait({stopped, ready}, return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
@@ -54,22 +52,6 @@ async def serve(endpoint: Endpoint, connect: str | None, *, moves: bool, greetin
     finally:
         await client.close()
         log.close()
-
-
-async def bind(
-    endpoint: Endpoint, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-) -> tuple[asyncio.Server, Endpoint]:
-    """A server that does not accept connections yet, and its endpoint with the actual port."""
-    try:
-        addresses = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-        host = str(addresses[0][4][0])  # a name may have several addresses, but port 0 must give one port
-        server = await asyncio.start_server(serve, host, endpoint.port, limit=READ_BYTES, start_serving=False)
-    except OSError as error:
-        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-        raise BadEndpoint(f"cannot listen on {endpoint}: {why}") from None
-    except UnicodeError:
-        raise BadEndpoint(f'cannot listen on {endpoint}: "{endpoint.host}" is not a host name') from None
-    return server, Endpoint(endpoint.host, server.sockets[0].getsockname()[1])
 
 
 class RateLimitedLog:
@@ -253,11 +235,3 @@ def name_of(writer: asyncio.StreamWriter) -> str:
     """The address of the peer."""
     peer = writer.get_extra_info("peername")
     return str(Endpoint(*peer[:2])) if peer else "unknown peer"
-
-
-def enable_keepalive(writer: asyncio.StreamWriter) -> None:
-    """Let TCP keepalive detect a peer that is gone."""
-    connection: socket.socket = writer.get_extra_info("socket")
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if hasattr(socket, "TCP_KEEPIDLE"):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, PROBE_SECONDS)

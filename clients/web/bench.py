@@ -5,6 +5,7 @@ The browser's figures need Chromium and Playwright (`pip install playwright`) an
 
 import contextlib
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -23,7 +24,13 @@ GAME = "gomoku"
 PAGES, PAGES_SECONDS = 50, 30.0
 ANSWERS = 200
 MOVES = 20
+REVIEWED = "h8 i9 h10 h9 g9 f8 i11 f10 j12 k13 g10 i10 g8 g11 f9 a1 c1 e1 g1 i1 k1 m1 o1 b3 d3 f3 h3 j3 l3 n3 a5 c5 e5 g5 i5 k5 m5 o5 b15 d15 f15 h15 j15 l15 n15 a13 c13 e13 m13 o13 a11 c11 m11 o11 a9 c9 l9 n9 b7 d7".split()  # noqa: E501, SIM905
+REVIEW_SECONDS = 0.2  # a ply
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+LONG_TASKS = """() => {
+    window.tasks = [];
+    new PerformanceObserver((list) => tasks.push(...list.getEntries().map((each) => each.duration))).observe({ type: "longtask" });
+}"""  # noqa: E501
 COUNT_REPORTS = """() => {
     const app = window.plyd;
     window.seen = { reports: 0, answers: [] };
@@ -48,6 +55,8 @@ def measure(say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     with running(GAME) as target, bridge(target) as url:
         say("web: the socket")
         yield from socket_figures(url)
+        say("web: a review")
+        yield from review_figures(url)
         say(f"web: {PAGES} pages")
         yield from share_figures(url)
         if browser := next(filter(None, map(shutil.which, BROWSERS)), None):
@@ -117,6 +126,21 @@ def socket_figures(url: str) -> Iterator[dict[str, Any]]:
             yield figure(NAME, name, percentile(times, 50), "ms")
 
 
+def review_figures(url: str) -> Iterator[dict[str, Any]]:
+    """The review of a game, and how much longer it takes than its searches on all slots."""
+    with contextlib.closing(SocketClient(url)) as client:
+        began = time.perf_counter()
+        position = {"game": GAME, "start": "15x15", "moves": REVIEWED}
+        turns = list(range(len(REVIEWED)))
+        number = client.send("review", position=position, turns=turns, seconds=REVIEW_SECONDS, lines=8)
+        while (message := client.hear()).get("id") != number or "turn" in message:
+            pass
+        seconds, slots = time.perf_counter() - began, os.cpu_count() or 1
+    least = len(turns) * REVIEW_SECONDS / slots
+    name = f"review of a {len(turns)}-ply game at {REVIEW_SECONDS:g} s a ply, {slots} slots"
+    yield figure(NAME, name, seconds, "s", at_most=1.1 * least)
+
+
 def share_figures(url: str) -> Iterator[dict[str, Any]]:
     """Pages that analyse at once: each one's share of the time, and the time to its first report."""
     reports, firsts, notices = [0] * PAGES, [PAGES_SECONDS] * PAGES, [0] * PAGES
@@ -168,17 +192,20 @@ def browser_figures(url: str, browser: str) -> Iterator[dict[str, Any]]:
             )
             page.context.close()
         yield figure(NAME, "page ready, with an empty cache, median of 5", statistics.median(ready[1:]), "s", at_most=1)
-        yield figure(NAME, "page, everything together", sizes / 1000, "kB", at_most=300)
+        yield figure(NAME, "page, everything together", sizes / 1000, "kB", at_most=400)
         page = chromium.new_page(viewport={"width": 1280, "height": 860})
         page.goto(url)
         page.wait_for_selector("#board > *")
         page.evaluate(COUNT_REPORTS)
+        page.evaluate(LONG_TASKS)
         page.check("#adviser")
         page.wait_for_function("() => seen.reports > 2")
         before, began = page.evaluate("() => seen.reports"), time.perf_counter()
         time.sleep(5)
         updates = (page.evaluate("() => seen.reports") - before) / (time.perf_counter() - began)
         yield figure(NAME, "analysis updates a second", updates, "/s", at_least=5)
+        longest = page.evaluate("() => Math.max(0, ...tasks)")
+        yield figure(NAME, "longest task while analysing, 0 if none is over 50 ms", longest, "ms", at_most=50)
         page.uncheck("#adviser")
         page.get_by_label("Strength", exact=True).select_option(label="100 ms a move")
         page.get_by_label("Black", exact=True).select_option(label="Engine")

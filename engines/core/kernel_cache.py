@@ -171,7 +171,7 @@ class HealingCache(caching.FunctionCache):
             complain(f"cannot write to {Path(self._cache_path).parent}: {error.strerror}", "mend it")
 
 
-class CompileListener(event.Listener):  # type: ignore[misc]
+class CompileListener(event.Listener):  # type: ignore[misc,unused-ignore]
     """Logs what is compiled, and turns garbage collection off meanwhile. numba compiles in one thread at a time."""
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from plyd.engines.core.engine import Engine
+from plyd.engines.core.memory import return_free_memory
 from plyd.engines.core.options import read_options
 
 log = logging.getLogger("plyd.daemon")
@@ -66,6 +67,7 @@ class EngineParts:
             log.info("%s: %s is ready after %.2f s", *key, time.perf_counter() - began)
         gc.collect()
         gc.freeze()  # engines live as long as the process: garbage collections need not visit them
+        return_free_memory()
 
     def close(self) -> None:
         """End the thread, if it has nothing to do."""

@@ -17,6 +17,7 @@ SETTINGS = {
 }
 HOST = "127.0.0.2"  # Ray replaces 127.0.0.1 by another address
 MEMORY = 100 << 20
+STARTS = 3  # a machine may be too busy for Ray's patience with its own processes, which is no claim of these tests
 
 assert "ray" not in sys.modules  # it reads its settings when it is imported
 os.environ |= SETTINGS | {"RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN", secrets.token_hex(32))}
@@ -31,7 +32,7 @@ def ray_nodes(count=2):
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 0, "include_dashboard": False, "node_ip_address": HOST, "object_store_memory": MEMORY}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
     try:
         for _ in range(count):
             add_node(cluster)
@@ -45,7 +46,19 @@ def ray_nodes(count=2):
 
 def add_node(cluster):
     """One more node, of one core."""
-    return cluster.add_node(num_cpus=1, node_ip_address=HOST, object_store_memory=MEMORY, wait=False)
+    facts = {"num_cpus": 1, "node_ip_address": HOST, "object_store_memory": MEMORY}
+    return patiently(lambda: cluster.add_node(wait=False, **facts))
+
+
+def patiently(start):
+    """What is started, at the latest at the third try."""
+    for left in reversed(range(STARTS)):
+        try:
+            return start()
+        except Exception:
+            if not left:
+                raise
+    return None
 
 
 def kill_node(cluster, node):

@@ -13,6 +13,8 @@ export class Game {
     const nodes = unpackTree(tree ?? { moves });
     this.root = nodes[0];
     this.ply = 0;
+    this.seat = ""; // the side of this page in a game that two people share
+    this.version = 0; // counts changes of the tree, and of the line that is shown
     this.states = new Map(); // of nodes
     this.follow(nodes[end] ?? nodes[at] ?? this.root);
     this.opensAt = nodes[at]?.depth ?? Infinity;
@@ -20,6 +22,7 @@ export class Game {
 
   // Makes the line through a node the one that is shown.
   follow(node) {
+    this.version++;
     this.line = node.line();
     this.moves = movesOf(this.line, 0);
   }
@@ -105,6 +108,15 @@ export class Game {
     return made;
   }
 
+  // Adds moves that were made elsewhere, with the state after them and the points so far.
+  append(moves, state, points) {
+    let last = this.node;
+    for (const move of moves) last = last.child(move, true);
+    this.follow(last);
+    this.remember(last, state, points);
+    this.ply += moves.length;
+  }
+
   // Shows another ply.
   async go(ply) {
     this.ply = await this.load(ply);
@@ -134,8 +146,14 @@ export class Game {
     return ply;
   }
 
+  // The last node of a line of moves from the start, made if it is not there.
+  lineOf(moves) {
+    return moves.reduce((node, move) => node.child(move, true), this.root);
+  }
+
   // Deletes a node with all that follows; the line that is shown then ends, or goes on, at its parent.
   remove(node) {
+    this.version++;
     const { parent } = node;
     parent.children = parent.children.filter((each) => each !== node);
     if (this.line.includes(node)) {
@@ -147,6 +165,7 @@ export class Game {
 
   // Makes the line that is shown the main line.
   promoteLine() {
+    this.version++;
     for (const node of this.line) node.parent?.promote(node);
   }
 

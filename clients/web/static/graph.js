@@ -7,6 +7,12 @@ import { t } from "./language.js";
 import { percent, points, short } from "./text.js";
 
 const HEIGHT = 132, TOP = 6, BOTTOM = 18, LEFT = 38, RIGHT = 8;
+let width = 320, redraw = () => {};
+new ResizeObserver(([{ contentRect }]) => {
+  width = Math.max(200, Math.round(contentRect.width)); // read here: to ask for it while drawing would lay out the page
+  redraw();
+}).observe(byId("graph"));
+
 // The known values with their plies; of a long game only as many as the graph can show.
 function knownValues(values, width) {
   const step = Math.max(1, Math.floor(values.length / width));
@@ -36,7 +42,7 @@ function text(x, y, words, anchor) {
 // Draws the graph. shown: { values, grades, ply, isShare, names }; `go` is called with a ply that is clicked.
 export function showGraph({ values, grades, ply, isShare, names }, go) {
   const graph = byId("graph");
-  const width = Math.max(200, graph.clientWidth || 320);
+  redraw = () => showGraph({ values, grades, ply, isShare, names }, go);
   const known = knownValues(values, width);
   const span = Math.max(8, values.length - 1);
   const all = known.map(([, value]) => value);

@@ -114,7 +114,12 @@ export async function saveFile(record, format) {
   const response = await fetch("/export", { method: "POST", body: JSON.stringify({ record, format }) });
   if (!response.ok) throw failure((await response.json()).error);
   const name = /filename="(.*)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "game.txt";
-  const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
+  saveBlob(await response.blob(), name);
+}
+
+// Saves bytes as a file of a name.
+export function saveBlob(blob, name) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }

@@ -12,6 +12,7 @@ const NOTE = "plyd: "; // begins the lines of a comment that a review writes
 export class Study {
   constructor(controller) {
     this.controller = controller;
+    this.version = 0; // counts what reviews have found
     this.review = new Review(controller.socket, () => this.changed());
   }
 
@@ -60,9 +61,9 @@ export class Study {
   }
 
   toggleReview() {
-    const { card, settings, engineLines } = this.controller;
+    const { card, settings, engine } = this.controller;
     if (this.review.isRunning) return this.review.stop();
-    const query = { lines: engineLines, options: engineOptions(card, settings), ...reviewLimits(card, settings) };
+    const query = { lines: engine.lines, options: engineOptions(card, settings), ...reviewLimits(card, settings) };
     return this.controller.attempt(() => this.review.start(this.game, query));
   }
 
@@ -76,6 +77,7 @@ export class Study {
   }
 
   changed() {
+    this.version++;
     if (!this.game) return;
     this.controller.view.drawHistorySoon();
     this.controller.autosave.soon();

@@ -34,7 +34,20 @@ from plyd.engines.gomoku.board.fouls import any_legal, is_foul
 from plyd.engines.gomoku.board.patterns import A_FOUR, A_THREE, FOUR_AND_THREE, FOUR_AND_TWO, MAKES_FIVE, WINS_NEXT
 from plyd.engines.gomoku.board.vcf import ATTACKER, PLIES, WIN, Vcf, VcfView, finds_vcf, vcf_view
 from plyd.engines.gomoku.negascout.moves import list_moves, pick_move, reward
-from plyd.engines.gomoku.negascout.table import AT_LEAST, AT_MOST, EXACT, WITHOUT_DEPTH, keep
+from plyd.engines.gomoku.negascout.table import (
+    AT_LEAST,
+    AT_MOST,
+    EXACT,
+    NOTHING,
+    WITHOUT_DEPTH,
+    bound_in,
+    depth_in,
+    keep,
+    move_in,
+    packed,
+    probe,
+    value_in,
+)
 from plyd.engines.gomoku.negascout.workspace import (
     AGAIN,
     ALPHA,
@@ -53,6 +66,7 @@ from plyd.engines.gomoku.negascout.workspace import (
     FIELDS,
     FIRST,
     FLOOR,
+    GENERATION,
     IN_NULL,
     IS_FORCED,
     IS_WHOLE,
@@ -190,18 +204,15 @@ def _enter(
     if ply > 0 and alpha >= beta:
         return True, alpha
     key = v.state[HASH] ^ ATTACKER[me]
-    entry = table[key & mask]
-    known_move = -1
-    if entry.key == key:
-        known_move = np.int64(entry.move)
-        if v.stone[known_move] != NOBODY:
-            known_move = -1
-        elif ply > 0 and entry.depth >= depth:
-            value = np.int64(entry.value)
-            value += -ply if value > WON else ply if value < -WON else 0
-            bound = entry.bound
-            if bound == EXACT or (bound == AT_LEAST and value >= beta) or (bound == AT_MOST and value <= alpha):
-                return True, value
+    entry = probe(table, mask, key)
+    known_move = move_in(entry)
+    if v.stone[known_move] != NOBODY:
+        known_move = np.int64(0)
+    elif ply > 0 and entry != NOTHING and depth_in(entry) >= depth:
+        value, bound = value_in(entry), bound_in(entry)
+        value += -ply if value > WON else ply if value < -WON else 0
+        if bound == EXACT or (bound == AT_LEAST and value >= beta) or (bound == AT_MOST and value <= alpha):
+            return True, value
     static = guess(v, me)
     r.frame[f + STATIC] = static
     is_forced = fives == 1 or count_of(v, you, WINS_NEXT) > 0
@@ -217,7 +228,8 @@ def _enter(
         if fours and vcf_nodes and finds_vcf(v, c, me, vcf_nodes) == WIN:
             r.frame[f + BEST_MOVE] = c.line[0]
             value = SURE - ply - c.state[PLIES]
-            keep(table, mask, key, value + ply, np.int64(c.line[0]), WITHOUT_DEPTH, EXACT)
+            data = packed(value + ply, np.int64(c.line[0]), WITHOUT_DEPTH, EXACT, r.state[GENERATION])
+            keep(table, mask, key, data)
             return True, value
         if is_last:
             return True, static
@@ -227,7 +239,7 @@ def _enter(
             return True, static
         is_null_due = params.null_move > 0 and depth >= params.null_move and static >= beta
         is_null_due &= r.frame[f - FIELDS + NULL] != IN_NULL
-    if ply > 0 and not is_forced and params.iir and depth >= params.iir and known_move < 0:
+    if ply > 0 and not is_forced and params.iir and depth >= params.iir and known_move == 0:
         depth -= 1
     r.frame[f + ALPHA], r.frame[f + BETA], r.frame[f + FLOOR] = alpha, beta, alpha
     r.frame[f + BEST], r.frame[f + BEST_MOVE] = -SURE, 0
@@ -289,7 +301,8 @@ def _close(v: View, r: NegaScoutView, table: NDArray[Any], mask: int, me: int, p
         bound = AT_MOST
     stored = value + (ply if value > WON else -ply if value < -WON else 0)
     key = v.state[HASH] ^ ATTACKER[me]
-    keep(table, mask, key, stored, np.int64(r.frame[f + BEST_MOVE]), np.int64(r.frame[f + DEPTH]), bound)
+    move, depth = np.int64(r.frame[f + BEST_MOVE]), np.int64(r.frame[f + DEPTH])
+    keep(table, mask, key, packed(stored, move, depth, bound, r.state[GENERATION]))
     return value
 
 

@@ -27,6 +27,7 @@ from plyd.engines.gomoku.negascout.workspace import (
     IS_FORCED,
     IS_WHOLE,
     KNOWN,
+    LAST,
     LISTED,
     MOST_MOVES,
     NEXT,
@@ -36,8 +37,10 @@ from plyd.engines.gomoku.negascout.workspace import (
     NegaScoutView,
 )
 
-KILLER_BONUS, THREAT_BONUS = 400, 800
-KNOWN_SCORE = 1 << 28
+KILLER_BONUS, THREAT_BONUS, KNOWN_BONUS = 400, 800, 540_000
+POINT_BITS = 10  # of a score: its lowest bits are the move
+LARGEST_SCORE = (1 << 20) - 1  # learned weights have 16 bits: 16 times the largest is half of it
+LEAST_SCORE, NO_SCORE = -(2**31), 2**31 - 1
 
 
 @njit(inline="always")
@@ -81,21 +84,30 @@ def list_moves(v: View, r: NegaScoutView, params: NegaScoutParams, me: int, ply:
 
 @njit(inline="always")
 def _score_moves(v: View, r: NegaScoutView, me: int, ply: int, start: int, end: int) -> None:
-    """The score of each move: learned weights of what it makes and prevents, history, killers, the table's move."""
-    known, threat = r.frame[ply * FIELDS + KNOWN], r.frame[ply * FIELDS + THREAT]
+    """The score of each move: learned weights of what it makes and prevents, history, killers, the table's move.
+
+    Bonuses are added to the history for the time of the loop, so that the loop has no branches.
+    """
+    f, history = ply * FIELDS, (me - 1) * POINTS
+    _add_bonuses(r, history, ply, 1)
     for i in range(start, end):
         move = np.int64(r.moves[i])
         mine, theirs = np.int64(v.combo[2 * move + me - 1]), np.int64(v.combo[2 * move + 2 - me])
         score = np.int64(v.ordering[2 * (mine & COMBINATION_MASK) + 1])
         score += np.int64(v.ordering[2 * (theirs & COMBINATION_MASK)])
-        score = 8 * score + np.int64(r.history[(me - 1) * POINTS + move])
-        if move == r.killers[2 * ply] or move == r.killers[2 * ply + 1]:
-            score += KILLER_BONUS
-        if move == threat:
-            score += THREAT_BONUS
-        if move == known:
-            score = KNOWN_SCORE
-        r.scores[i] = score
+        score = 8 * score + np.int64(r.history[history + move])
+        r.scores[i] = min(score, LARGEST_SCORE) << POINT_BITS | move
+    _add_bonuses(r, history, ply, -1)
+    r.frame[f + LAST] = NO_SCORE
+
+
+@njit(inline="always")
+def _add_bonuses(r: NegaScoutView, history: int, ply: int, sign: int) -> None:
+    """Add the bonuses of the table's move, the threat and the killers, or take them back; point 0 stands for none."""
+    r.history[history + r.frame[ply * FIELDS + KNOWN]] += sign * KNOWN_BONUS
+    r.history[history + r.frame[ply * FIELDS + THREAT]] += sign * THREAT_BONUS
+    r.history[history + r.killers[2 * ply]] += sign * KILLER_BONUS
+    r.history[history + r.killers[2 * ply + 1]] += sign * KILLER_BONUS
 
 
 @njit(inline="always")
@@ -116,15 +128,19 @@ def _list_all(v: View, r: NegaScoutView, end: int) -> int:
 
 @njit(inline="always")
 def pick_move(r: NegaScoutView, ply: int, done: int) -> int:
-    """The remaining move with the highest score, put next in the list."""
-    start = ply * MOST_MOVES
-    chosen = start + done
-    for i in range(chosen + 1, start + r.frame[ply * FIELDS + LISTED]):
-        if r.scores[i] > r.scores[chosen]:
-            chosen = i
-    r.moves[start + done], r.moves[chosen] = r.moves[chosen], r.moves[start + done]
-    r.scores[start + done], r.scores[chosen] = r.scores[chosen], r.scores[start + done]
-    return np.int64(r.moves[start + done])
+    """The move with the highest score below the last one's, put next in the list.
+
+    No two scores are equal, because a score has its point in it. So nothing is swapped, and the loop has no branches.
+    """
+    start, last = ply * MOST_MOVES, np.int32(r.frame[ply * FIELDS + LAST])
+    best = np.int32(LEAST_SCORE)
+    for i in range(start, start + r.frame[ply * FIELDS + LISTED]):
+        score = np.int32(r.scores[i])
+        best = max(best, score if score < last else np.int32(LEAST_SCORE))
+    r.frame[ply * FIELDS + LAST] = best
+    move = np.int64(best) & (1 << POINT_BITS) - 1
+    r.moves[start + done] = move
+    return move
 
 
 @njit(inline="always")

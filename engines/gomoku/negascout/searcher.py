@@ -28,6 +28,7 @@ from plyd.engines.gomoku.negascout.workspace import (
     BEST_MOVE,
     DECIDED,
     END,
+    GENERATION,
     NEXT,
     NODES,
     ROOT_MOVES,
@@ -59,7 +60,7 @@ class Worker:
         self._size = 0
         self.vcf, self.space = vcf_for(), workspace_for()
 
-    def prepare(self, position: Position, *, forget: bool) -> None:
+    def prepare(self, position: Position, generation: int = 0, *, forget: bool) -> None:
         """Set the board to a position; with `forget`, clear the results of earlier searches."""
         if position.size != self._size:
             self.board = board_of(position, self._rules.rule)
@@ -74,6 +75,7 @@ class Worker:
         self.space.killers.fill(0)
         self.space.barred.fill(0)
         self.space.state.fill(0)
+        self.space.state[GENERATION] = generation
 
     @property
     def nodes(self) -> int:
@@ -91,6 +93,7 @@ class NegaScoutSearcher:
         self.vct, self.refuter, self._spare = vct_for(VCT_SLOTS), Refuter(rules.rule, VCT_SLOTS), Worker(rules)
         self._most_entries = 1 << (megabytes * 2**20 // ENTRY.itemsize).bit_length() - 1
         self._reserved, self._entries = table_for(self._most_entries), 0
+        self.generation = 0  # number of searches
 
     def search(self, position: Position, limits: Limits, stop: Stop) -> Iterator[Report]:
         """A report every tenth of a second, then the final one."""
@@ -131,8 +134,9 @@ class NegaScoutRun(SearchRun):
         self._colour = X if position.mover == "x" else O
         self._threads = self.wanted_threads(owner.threads, len(owner.workers))
         is_again = limits.max_nodes is not None  # reproducible: start from an empty table
+        owner.generation += 1
         for worker in owner.workers[: self._threads]:
-            worker.prepare(position, forget=is_again)
+            worker.prepare(position, owner.generation, forget=is_again)
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND * self._threads)
         self._table = owner.table(min(in_time, self.max_nodes), anew=is_again)
@@ -209,7 +213,8 @@ class NegaScoutRun(SearchRun):
         """Put the refuted moves into the transposition table, as won by the opponent."""
         for point, key in self._refuter.keys.items():
             if (reply := self._refuter.reply_to(point)) is not None:
-                store_win(self._table, np.uint64(key) ^ ATTACKER[3 - self._colour], SURE - FAR_PLIES, reply)
+                key_after = np.uint64(key) ^ ATTACKER[3 - self._colour]
+                store_win(self._table, key_after, SURE - FAR_PLIES, reply, self._owner.generation)
 
     def _run(self, worker: Worker, nodes: int, end: int, stop: Stop) -> int:
         limit = NegaScoutLimit(np.int64(nodes), np.int64(end), stop.flag)
@@ -254,7 +259,7 @@ class NegaScoutRun(SearchRun):
         if not self._jobs and CORES.spare() > 0:
             self._help = self.stop.follower()
             for i, worker in enumerate(self._owner.workers[1 : self._threads][: CORES.spare()]):
-                worker.prepare(self._position, forget=False)
+                worker.prepare(self._position, self._owner.generation, forget=False)
                 self._jobs.append(helper_threads().submit(self._deepen, worker, self._depth + i % 2, self._help))
         elif self._jobs and CORES.spare() == 0:
             self.close()
@@ -265,7 +270,7 @@ class NegaScoutRun(SearchRun):
             begin_search(worker.space, depth, -SURE, SURE)
             if self._run(worker, NEVER, self.deadline_ns, stop) != FINISHED:
                 return
-            depth += 1
+            depth = max(depth + 1, self._depth)
 
     @property
     def has_answer(self) -> bool:

@@ -10,7 +10,8 @@ A frame is what the search keeps of one ply:
     IS_FORCED              the moves listed are all that can save the game
     STATIC                 the evaluation
     NULL, THREAT           state of the null move, and the reply that refuted it
-    KNOWN                  the best move in the transposition table, or -1
+    KNOWN                  the best move in the transposition table, or 0
+    LAST                   the score of the current move, with its point
 """
 
 from typing import Any, NamedTuple
@@ -29,22 +30,22 @@ DECIDED = 29_000  # a value beyond this is a proven result
 DOUBT = 5_000  # added to the value of a loss that is proven only for the moves that were searched
 WON = 24_000  # values beyond this count plies
 LARGEST_GUESS = 20_000
-FIELDS = 16  # of a frame
+FIELDS = 17  # of a frame
 ALPHA, BETA, FLOOR, BEST, BEST_MOVE, DEPTH, NEXT, END, LISTED, STAGE, CHILD_DEPTH, IS_FORCED = range(12)
-STATIC, NULL, KNOWN, THREAT = range(12, 16)
+STATIC, NULL, KNOWN, THREAT, LAST = range(12, 17)
 NOT_LISTED = -1
 NO_NULL, NULL_DUE, IN_NULL = range(3)
 FIRST, REDUCED, SCOUT, AGAIN = range(4)  # stages of a move: full window, reduced null window, null window, full again
 ENTER, NEXT_MOVE, BACK = range(3)
-PLY, PHASE, VALUE, NODES, ROOT_MOVES, IS_WHOLE, IS_EVERY = range(7)  # indices in a workspace's state
+PLY, PHASE, VALUE, NODES, ROOT_MOVES, IS_WHOLE, IS_EVERY, GENERATION = range(8)  # indices in a workspace's state
 
 
 class NegaScoutWorkspace(NamedTuple):
     """The workspace of one thread."""
 
     frame: NDArray[np.int32]  # by ply and field
-    moves: NDArray[np.int32]  # by ply
-    scores: NDArray[np.int32]  # by ply
+    moves: NDArray[np.int32]  # by ply: first those that are listed, then those that are searched, in their order
+    scores: NDArray[np.int32]  # by ply: score << POINT_BITS | point of each move that is listed
     history: NDArray[np.int32]  # by colour and point
     killers: NDArray[np.int32]  # by ply, two each
     marks: NDArray[np.int32]  # by point

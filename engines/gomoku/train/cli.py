@@ -110,6 +110,12 @@ from plyd.models.policy_value import START
 @cluster_options("core")
 @click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Threads that learn.")
 @click.option(
+    "--learners",
+    type=click.IntRange(0, 256),
+    default=0,
+    help="Workers that compute gradients of parts of each batch, instead of the threads.  [default: 0]",
+)
+@click.option(
     "--ship",
     type=click.Path(path_type=Path, dir_okay=False),
     help="At the end, also write the network to this file, and its manifest beside it.",
@@ -145,7 +151,7 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     folder = settings["out"] or Path("runs") / f"gomoku-{blocks}x{channels}"
     with readable_errors(folder):
         plan = GomokuPlan(blocks, channels, **others, style=style)
-        trainer = GomokuTrainer(plan, folder, settings["processes"], settings["threads"], cluster)
+        trainer = GomokuTrainer(plan, folder, settings["processes"], settings["threads"], cluster, settings["learners"])
         trainer.bootstrap(list(settings["bootstrap"]))
         with TrainingRun(folder, trainer) as run:
             first = settings["begin_with"] or folder / START

@@ -6,7 +6,7 @@ decreasing step size unnecessary.
 
 import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from numpy.typing import NDArray
@@ -19,12 +19,29 @@ MOST_GRADIENT = 5.0  # the norm at which a gradient is clipped
 YOUNG = 10  # for this many steps the average follows the network closely
 
 
+class Gradients(Protocol):
+    """Whoever computes gradients."""
+
+    def accumulate(self, network: PolicyValueNetwork, batch: Batch) -> tuple[float, float]:
+        """Sets the gradients of a network to those of a batch; returns the losses of policy and value."""
+
+
+class LocalGradients:
+    """Computes gradients in this process."""
+
+    def accumulate(self, network: PolicyValueNetwork, batch: Batch) -> tuple[float, float]:
+        """Sets the gradients of a network to those of a batch; returns the losses of policy and value."""
+        network.zero_grad()
+        return backward(network, batch)
+
+
 class Learner:
     """A network, its average and its optimiser."""
 
     def __init__(self, blocks: int, channels: int, rate: float, momentum: float, decay: float, keep: float) -> None:
         self.network = PolicyValueNetwork(blocks, channels).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.average = copy.deepcopy(self.network)
+        self.gradients: Gradients = LocalGradients()
         self._keep = keep  # the share of the average that a step keeps
         self._optimiser = torch.optim.SGD(self.network.parameters(), rate, momentum, weight_decay=decay, nesterov=True)
 
@@ -38,21 +55,11 @@ class Learner:
         """One step on a batch; returns the losses of policy and value. `steps` is the number of this step, or None if
         the network was trained before the run, so that its average is valid from the first step on.
         """
-        planes = torch.from_numpy(batch.planes).float().contiguous(memory_format=torch.channels_last)
-        self.network.train()
-        policy, value = losses(
-            self.network,
-            planes,
-            torch.from_numpy(batch.policy),
-            torch.from_numpy(batch.weight),
-            torch.from_numpy(batch.result),
-        )
-        self._optimiser.zero_grad()
-        (policy + value).backward()  # type: ignore[no-untyped-call]
+        policy, value = self.gradients.accumulate(self.network, batch)
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), MOST_GRADIENT)
         self._optimiser.step()
         self._follow(self._keep if steps is None else min(self._keep, steps / (steps + YOUNG)))
-        return policy.item(), value.item()
+        return policy, value
 
     def _follow(self, keep: float) -> None:
         """Moves the average towards the network."""
@@ -82,6 +89,16 @@ class Learner:
             if f"momentum/{name}" in arrays:
                 momentum = torch.from_numpy(arrays[f"momentum/{name}"].copy())
                 self._optimiser.state[parameter]["momentum_buffer"] = momentum.reshape(parameter.shape)
+
+
+def backward(network: PolicyValueNetwork, batch: Batch, whole: tuple[float, int] | None = None) -> tuple[float, float]:
+    """Adds the gradients of a batch, or of a part of a `whole` one (see `losses`); returns the losses."""
+    planes = torch.from_numpy(batch.planes).float().contiguous(memory_format=torch.channels_last)
+    policies, weights, results = map(torch.from_numpy, (batch.policy, batch.weight, batch.result))
+    network.train()
+    policy, value = losses(network, planes, policies, weights, results, whole)
+    (policy + value).backward()  # type: ignore[no-untyped-call]
+    return policy.item(), value.item()
 
 
 def _tensors(network: PolicyValueNetwork) -> list[torch.Tensor]:

@@ -64,15 +64,22 @@ class PolicyValueNetwork(nn.Module):
 
 
 def losses(
-    network: PolicyValueNetwork, planes: Tensor, policy: Tensor, weight: Tensor, result: Tensor
+    network: PolicyValueNetwork,
+    planes: Tensor,
+    policy: Tensor,
+    weight: Tensor,
+    result: Tensor,
+    whole: tuple[float, int] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Cross-entropy of the policy and mean squared error of the value; L2 is the optimiser's weight decay.
 
     `policy` is [B, S * S] and sums to one; `weight` [B] is 0 for positions whose search was too small to learn from.
+    For a part of a batch, `whole` has the sum of the weights and the number of positions of the whole batch: the losses
+    of its parts then add up to that of the batch.
     """
     logits, value = network(planes)
     is_free = planes[:, 0] + planes[:, 1] < planes[:, 2]  # no stone, on the board
     logits = logits.masked_fill(~is_free.flatten(1), -1e4)
     surprise = -(policy * torch.log_softmax(logits, 1)).sum(1)
-    policy_loss = (surprise * weight).sum() / weight.sum().clamp(min=1.0)
-    return policy_loss, ((value - result) ** 2).mean()
+    weights, positions = (float(weight.sum()), len(result)) if whole is None else whole
+    return (surprise * weight).sum() / max(1.0, weights), ((value - result) ** 2).sum() / positions

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,19 @@ class Players:
 @contextlib.contextmanager
 def open_players(processes: int, cluster: ClusterSettings | None = None) -> Iterator[Players]:
     """Players, while the block runs: so many processes, or as many as a cluster has room for."""
+    with open_workers(SPEC, processes if cluster is None else None, cluster) as fleet:
+        yield Players(fleet)
+
+
+@contextlib.contextmanager
+def open_workers(spec: WorkerSpec, count: int | None, cluster: ClusterSettings | None) -> Iterator[Fleet]:
+    """A fleet of so many workers, while the block runs: processes of this machine, or actors of a cluster."""
     if cluster:
-        with open_fleet(cluster, SPEC) as fleet:
-            yield Players(fleet)
+        with open_fleet(cluster if count is None else replace(cluster, workers=count), spec) as fleet:
+            yield fleet
         return
     try:
-        with Fleet(Processes(SPEC, processes), note=lambda text: print(text, file=sys.stderr)) as fleet:
-            yield Players(fleet)
+        with Fleet(Processes(spec, count or 1), note=lambda text: print(text, file=sys.stderr)) as fleet:
+            yield fleet
     except FleetError as error:
         raise TrainingError(str(error)) from None

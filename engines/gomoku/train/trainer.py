@@ -8,6 +8,7 @@ losses, games, rating. In addition to the files of every run, the folder has
     start.plyd        the network that the run starts with, if `plyd models import` made the folder
 """
 
+import contextlib
 import math
 import threading
 import time
@@ -23,8 +24,9 @@ from plyd.cluster.options import ClusterSettings
 from plyd.engines.core.training_run import LogLine
 from plyd.engines.gomoku.train import curve
 from plyd.engines.gomoku.train.export import export
+from plyd.engines.gomoku.train.gradients import GradientFleet, gradient_spec
 from plyd.engines.gomoku.train.learner import Learner
-from plyd.engines.gomoku.train.players import Players, open_players
+from plyd.engines.gomoku.train.players import Players, open_players, open_workers
 from plyd.engines.gomoku.train.replay import ReplayBuffer, games_of_arrays, read_games
 from plyd.engines.gomoku.train.self_play import SELF_PLAY, SelfPlayParams, match_job, self_play_job
 from plyd.models.errors import BadWeights
@@ -102,11 +104,12 @@ class GomokuTrainer:
         processes: int,
         threads: int = 1,
         cluster: ClusterSettings | None = None,
+        learners: int = 0,
     ) -> None:
         torch.set_num_threads(threads)
         torch.manual_seed(plan.seed)
         self.plan, self.folder = plan, folder
-        self._processes, self._cluster = processes, cluster
+        self._processes, self._cluster, self._learners = processes, cluster, learners
         self.learner = Learner(plan.blocks, plan.channels, plan.rate, plan.momentum, plan.decay, plan.average)
         self.memory, self.teachers = ReplayBuffer(plan.memory), ReplayBuffer(1 << 40)
         self.progress = GomokuProgress()
@@ -157,7 +160,7 @@ class GomokuTrainer:
             yield self._generation() if is_due else None
         if is_over():
             return
-        with open_players(self._processes, self._cluster) as players:
+        with self._gradients(), open_players(self._processes, self._cluster) as players:
             path = self._publish()
             self._rated = self._rated or path
             while not is_over():
@@ -173,6 +176,19 @@ class GomokuTrainer:
                     path = self._publish()
                     self._begin_rating(path)
                 yield self._generation() if is_due else None
+
+    @contextlib.contextmanager
+    def _gradients(self) -> Iterator[None]:
+        """While the block runs, workers compute gradients if that is wanted."""
+        if not self._learners:
+            yield
+            return
+        with open_workers(gradient_spec(self.plan.blocks, self.plan.channels), self._learners, self._cluster) as fleet:
+            before, self.learner.gradients = self.learner.gradients, GradientFleet(fleet)
+            try:
+                yield
+            finally:
+                self.learner.gradients = before
 
     def _exchange(self, players: Players, path: Path) -> None:
         """Collects the games that were played, and gives new jobs to idle players."""

@@ -21,13 +21,14 @@ from plyd.clients.commands.solve import LONGEST_LINE, LineBuffer
 from plyd.clients.commands.solve_tcp import (
     MAX_LOG_LINES,
     MOST_CONNECTIONS,
+    READ_BYTES,
     RateLimitedLog,
     SolveClient,
     SolveServer,
-    bind,
 )
 from plyd.clients.library.channel import Endpoint, parse_endpoint
 from plyd.clients.library.errors import BadEndpoint
+from plyd.clients.library.line_server import bind
 from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.library.relay import Relay
 from tests.patience import SOON, until
@@ -234,7 +235,7 @@ async def cut_off(target, data):
     """Send data to a server in this process, read nothing, and return once it hangs up."""
     log, loop = RateLimitedLog(), asyncio.get_running_loop()
     asker = SolveClient(ExistingDaemon(target), log, moves=False)
-    server, bound = await bind(Endpoint("127.0.0.1", 0), SolveServer(asker, log, b"").serve)
+    server, bound = await bind(Endpoint("127.0.0.1", 0), SolveServer(asker, log, b"").serve, READ_BYTES)
     await server.start_serving()
     with socket.socket() as peer:
         peer.setblocking(False)

@@ -1,4 +1,4 @@
-"""The course's C interface: legal moves on every board, from a daemon if there is one, and in time if there is none."""
+"""The course's C interface: legal moves on every board, by the engine if there is one, in time if there is none."""
 
 import contextlib
 import ctypes
@@ -13,7 +13,12 @@ from random import Random
 
 import pytest
 
+from plyd.clients.library.channel import Endpoint
 from plyd.clients.library.client import EngineClient
+from plyd.clients.library.line_bridge import MAX_LINE_BYTES
+from plyd.clients.library.line_server import bind
+from plyd.clients.library.locate import ExistingDaemon
+from plyd.clients.ugi.listen import UgiServer
 from plyd.v1 import position_pb2
 from tests.patience import LONG, SOON
 
@@ -132,14 +137,33 @@ def serving(monkeypatch):
 
             threading.Thread(target=run, daemon=True).start()
             address = f"127.0.0.1:{server.getsockname()[1]}"
-            monkeypatch.setenv("PLYD_CONNECT4", address)
+            monkeypatch.setenv("PLYD_COURSE", address)
             return address
 
         yield serve
 
 
-def frame(kind, payload=b"", flags=0, stream=1):
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+def bridge_to(house, address):
+    """A bridge to the daemon at an address, within this process; its own address, until the generator goes on."""
+    server = UgiServer(ExistingDaemon(address), "connect4", {})
+
+    async def start():
+        listening, bound = await bind(Endpoint("127.0.0.1", 0), server.serve, MAX_LINE_BYTES)
+        await listening.start_serving()
+        return listening, str(bound)
+
+    async def stop():
+        listening.close()
+        await server.close()
+
+    listening, bound = house.begin(start()).result(SOON)
+    yield bound
+    house.begin(stop()).result(SOON)
+
+
+@pytest.fixture(scope="session")
+def bridge(house, connect4):
+    yield from bridge_to(house, connect4)
 
 
 # With a daemon
@@ -149,8 +173,10 @@ BOARDS = [(9, 9, (0, 0)), (10, 12, (9, 11)), (11, 9, (10, 0)), (12, 12, (0, 11))
 
 @pytest.mark.parametrize(("rows", "columns", "forbidden"), BOARDS)
 @pytest.mark.parametrize("begins", [True, False])
-def test_every_move_is_legal_to_the_daemon(ask_long, told, connect4, monkeypatch, rows, columns, forbidden, begins):
-    monkeypatch.setenv("PLYD_CONNECT4", connect4)
+def test_every_move_is_legal_to_the_daemon(
+    ask_long, told, bridge, connect4, monkeypatch, rows, columns, forbidden, begins
+):
+    monkeypatch.setenv("PLYD_COURSE", bridge)
     board, random, is_mine = Board(rows, columns, forbidden), Random(rows * columns + begins), begins
     with EngineClient(connect4, "connect4") as client:
         while (state := client.inspect(board.text())).outcome == position_pb2.OUTCOME_ONGOING:
@@ -166,8 +192,8 @@ def test_every_move_is_legal_to_the_daemon(ask_long, told, connect4, monkeypatch
     assert told() == ""
 
 
-def test_the_engine_and_not_the_fallback_answers(ask_long, connect4, monkeypatch):
-    monkeypatch.setenv("PLYD_CONNECT4", connect4)
+def test_the_engine_and_not_the_fallback_answers(ask_long, bridge, connect4, monkeypatch):
+    monkeypatch.setenv("PLYD_COURSE", bridge)
     board = Board(9, 9)
     for _ in range(3):
         board.drop(ME, 0)
@@ -177,10 +203,10 @@ def test_the_engine_and_not_the_fallback_answers(ask_long, connect4, monkeypatch
     assert ask_long(board) == (5, 0)
 
 
-def test_a_host_in_c_plays_a_game(patient_library, connect4, tmp_path):
+def test_a_host_in_c_plays_a_game(patient_library, bridge, tmp_path):
     host = tmp_path / "host"
     subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", host, HOST, "-ldl"], check=True)
-    variables = os.environ | {"PLYD_CONNECT4": connect4, "PLYD_MOVE_MS": "5"}
+    variables = os.environ | {"PLYD_COURSE": bridge, "PLYD_MOVE_MS": "5"}
     command = list(map(str, [host, patient_library, 9, 10, 8, 9]))
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=SOON)
     assert (done.returncode, done.stderr) == (0, "")
@@ -201,8 +227,8 @@ def test_make_builds_it():
     assert f"$(CC) {' '.join(FLAGS)} -std=c11 -o $@ $<" in text
 
 
-def test_an_answer_that_comes_byte_by_byte(ask_long, told, connect4, serving):
-    host, _, port = connect4.partition(":")
+def test_an_answer_that_comes_byte_by_byte(ask_long, told, bridge, serving):
+    host, _, port = bridge.partition(":")
 
     def trickle(connection):
         with socket.create_connection((host, int(port))) as upstream:
@@ -228,7 +254,7 @@ def test_an_answer_that_comes_byte_by_byte(ask_long, told, connect4, serving):
 
 @pytest.mark.parametrize(("rows", "columns", "forbidden"), [*BOARDS, (20, 20, (19, 10)), (1, 3, (0, 1))])
 def test_without_a_daemon_moves_are_legal(ask, told, nowhere, monkeypatch, rows, columns, forbidden):
-    monkeypatch.setenv("PLYD_CONNECT4", nowhere)
+    monkeypatch.setenv("PLYD_COURSE", nowhere)
     board, who = Board(rows, columns, forbidden), ME
     while any(board.top):
         row, column = ask(board)
@@ -241,7 +267,7 @@ def test_without_a_daemon_moves_are_legal(ask, told, nowhere, monkeypatch, rows,
 
 
 def test_without_a_daemon_it_wins_and_blocks(ask, nowhere, monkeypatch):
-    monkeypatch.setenv("PLYD_CONNECT4", nowhere)
+    monkeypatch.setenv("PLYD_COURSE", nowhere)
     board = Board(9, 9, (8, 4))
     assert ask(board) == (7, 4)  # nearest to the centre, above the forbidden cell
     for _ in range(3):
@@ -253,7 +279,7 @@ def test_without_a_daemon_it_wins_and_blocks(ask, nowhere, monkeypatch):
 
 
 def test_the_reason_is_told_once(ask, told, nowhere, monkeypatch):
-    monkeypatch.setenv("PLYD_CONNECT4", nowhere)
+    monkeypatch.setenv("PLYD_COURSE", nowhere)
     for _ in range(3):
         ask(Board(10, 10))
     assert told() == f"plyd-course: {nowhere}: Connection refused"
@@ -270,7 +296,7 @@ def test_a_daemon_that_hangs_does_not_make_us_late(ask, told, serving):
 def test_a_daemon_that_trickles_forever_does_not_make_us_late(ask, told, serving):
     def trickle(connection):
         while True:
-            connection.sendall(frame(4, flags=1, stream=0))
+            connection.sendall(b"info depth 1\n")
             time.sleep(0.01)
 
     address, began = serving(trickle), time.monotonic()
@@ -279,29 +305,17 @@ def test_a_daemon_that_trickles_forever_does_not_make_us_late(ask, told, serving
     assert told() == f"plyd-course: {address}: no answer in time"
 
 
-HELD_BACK = b"\0\0\0\0\5\x0a\3\x12\1\x35"  # { report { move: "5" } } in its envelope
 ANSWERS = [  # what a server sends, and what is told of it
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what answers there does not speak gRPC"),
     (b"", "the connection was closed"),
-    (frame(4, stream=0)[:5], "the connection was closed"),
-    (frame(3, bytes(4)), "the daemon broke the call off"),
-    (frame(7, bytes(8), stream=0), "the daemon shuts down"),
-    (frame(7, bytes(2), stream=0), "the daemon shuts down"),
-    (frame(6, bytes(3), stream=0), "a ping of 3 bytes"),
-    (frame(1, b"", flags=5), "refused"),
-    (frame(1, b"\0\x0bgrpc-message\5so so", flags=5), "refused: so so"),
-    (frame(1, b"\0\x0bgrpc-message\x70short", flags=5), "refused: short"),
-    (frame(1, b"\0\x0bgrpc-message", flags=5), "refused"),
-    (frame(0, b"\0\0\0\0\0") + frame(1, flags=5), "the daemon knows no move here"),
-    (frame(0, b"\0\0\0\0\2\x0a\5") + frame(1, flags=5), "the daemon knows no move here"),
-    (frame(0, b"\0\0\0\0\3\xff\xff\xff") + frame(1, flags=5), "the daemon knows no move here"),
-    (frame(0, b"\0\0\0\0\x09") + frame(1, flags=5), "refused"),
-    (frame(0, b"\1\0\0\0\0") + frame(1, flags=5), "a compressed answer"),
-    (frame(0, b"\xffabc", flags=8), "more padding than data"),
-    (frame(0, flags=8), "more padding than data"),
-    (frame(0, bytes(16384)) * 5, "an answer of more than 65536 bytes"),
-    (frame(0, b"\0\0\0\0\6\x0a\4\x12\2\x31\x30"), 'the daemon answers "10", which is no column with room'),
-    (frame(0, b"\0\0\0\0\5\x0a\3\x12\1x"), 'the daemon answers "x", which is no column with room'),
+    (b"bestmove 5", "the connection was closed"),  # not a whole line
+    (b"bestmove 0000\n", "refused: no move"),
+    (b"info string error: so so\nbestmove 0000\n", "refused: so so"),
+    (b"info string error: " + b"x" * 9000 + b"\nbestmove 0000\n", f"refused: {'x' * 200}"),
+    (b"bestmove 10\n", 'the bridge answers "10", which is no column with room'),
+    (b"bestmove x\n", 'the bridge answers "x", which is no column with room'),
+    (b"bestmove \n", 'the bridge answers "", which is no column with room'),
+    (b"bestmove " + b"9" * 9000 + b"\n", f'the bridge answers "{"9" * 200}", which is no column with room'),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the connection was closed"),
 ]
 
 
@@ -320,11 +334,9 @@ def test_a_server_that_answers_badly(ask, told, serving, answer, message):
 
 
 GOOD = [
-    frame(0, HELD_BACK) + frame(1, flags=5),
-    frame(0, HELD_BACK),  # and then the connection is lost
-    frame(0, HELD_BACK[:4]) + frame(6, bytes(8), stream=0) + frame(0, HELD_BACK[4:]) + frame(1, flags=5),
-    frame(0, b"\2" + HELD_BACK + b"\0\0", flags=8) + frame(1, flags=5),
-    frame(7, b"\0\0\0\1\0\0\0\0", stream=0) + frame(99, b"?", stream=7) + frame(0, HELD_BACK) + frame(3, bytes(4)),
+    b"bestmove 5\n",
+    b"info depth 3 pv 5 5\nbestmove 5\nbestmove 6\n",
+    b"info pv " + b" 5" * 9000 + b"\nbestmove 5\n",
 ]
 
 
@@ -344,23 +356,67 @@ def test_an_answer_is_an_answer_however_it_comes(ask_long, told, serving, answer
     assert told() == ""
 
 
-def test_a_daemon_of_another_game_says_so(ask_long, told, daemon, monkeypatch):
-    monkeypatch.setenv("PLYD_CONNECT4", daemon)
-    assert ask_long(Board(9, 9)) == (8, 4)
-    assert told().startswith(f"plyd-course: {daemon}: refused: ")
-    ask_long(Board(9, 9))
+def test_a_game_is_one_connection_so_that_the_engine_keeps_its_tree(ask_long, told, serving):
+    games = []
+
+    def play(connection):
+        games.append([])
+        with connection.makefile("rw") as lines:
+            for line in lines:
+                games[-1].append(line.strip())
+                if line.startswith("go"):
+                    lines.write("bestmove 5\n")
+                    lines.flush()
+
+    serving(play)
+    board = Board(9, 9)
+    board.drop(OPPONENT, 0)
+    start = board.text()
+    for reply in (1, 2):
+        board.drop(ME, ask_long(board)[1])
+        board.drop(OPPONENT, reply)
+    ask_long(board)
+    ask_long(Board(9, 10))
     assert told() == ""
+    assert [[line for line in game if line.startswith("position")] for game in games] == [
+        [f"position fen {start}", f"position fen {start} moves 5 2", f"position fen {start} moves 5 2 5 3"],
+        ["position fen " + "/".join(["." * 10] * 9)],
+    ]
+
+
+def test_a_bridge_that_was_restarted_goes_on_with_the_game(ask_long, told, serving, monkeypatch):
+    monkeypatch.setenv("PLYD_MOVE_MS", str(1000 * LONG))
+
+    def answer_once(connection):
+        connection.recv(4096)
+        connection.sendall(b"bestmove 5\n")
+
+    serving(answer_once)
+    board = Board(9, 9)
+    board.drop(ME, ask_long(board)[1])
+    board.drop(OPPONENT, 0)
+    assert ask_long(board) == (7, 4)
+    assert told() == ""
+
+
+def test_a_daemon_of_another_game_says_so(ask_long, told, house, daemon, monkeypatch):
+    for address in bridge_to(house, daemon):
+        monkeypatch.setenv("PLYD_COURSE", address)
+        assert ask_long(Board(9, 9)) == (8, 4)
+        assert told().startswith(f"plyd-course: {address}: refused: ")
+        ask_long(Board(9, 9))
+        assert told() == ""
 
 
 @pytest.mark.parametrize("address", ["nonsense", ":1", "127.0.0.1:", "unix:/tmp/x", "x" * 300 + ":"])
 def test_an_address_that_is_none(ask, told, monkeypatch, address):
-    monkeypatch.setenv("PLYD_CONNECT4", address)
+    monkeypatch.setenv("PLYD_COURSE", address)
     assert ask(Board(9, 9)) == (8, 4)
     assert told() == f"plyd-course: {address[:200]}: the address is no HOST:PORT"
 
 
 def test_a_move_time_that_is_none(ask, told, nowhere, monkeypatch):
-    monkeypatch.setenv("PLYD_CONNECT4", nowhere)
+    monkeypatch.setenv("PLYD_COURSE", nowhere)
     monkeypatch.setenv("PLYD_MOVE_MS", "soon")
     for _ in range(2):
         assert ask(Board(9, 9)) == (8, 4)

@@ -184,3 +184,17 @@ def test_all_lines_of_a_pipe_are_answered(plyd, connect4, go):
     answers = [line for line in done.stdout.splitlines() if not line.startswith("info depth")]
     assert answers[:2] == ["readyok", "response true"]
     assert re.fullmatch("bestmove [1-7]", answers[2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--insecure"], "--insecure goes with --listen"),
+        (["--listen", "0.0.0.0:0"], "0.0.0.0"),
+        (["--listen", "nowhere"], "HOST:PORT"),
+    ],
+)
+def test_listening_at_a_bad_address_is_refused(arguments, message):
+    done = CliRunner().invoke(main, ["ugi", "connect4", "--connect", "127.0.0.1:1", *arguments])
+    assert done.exit_code != 0
+    assert message in done.output

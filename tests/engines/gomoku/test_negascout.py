@@ -204,13 +204,13 @@ def test_a_search_out_of_time_or_told_to_stop_goes_on_later():
 def test_a_table_grows_within_its_address_space_and_keeps_half_of_what_it_knows():
     using = searcher(FREESTYLE, memory=8)
     small = using.table(1 << 10, anew=True)
-    small["key"] = np.arange(small.size, dtype=np.uint64) | np.uint64(1) << np.uint64(40)
+    small["check"] = np.arange(small.size, dtype=np.uint64) | np.uint64(1) << np.uint64(40)
     larger = using.table(4 * small.size, anew=False)
     assert larger.size == 4 * small.size
     assert np.shares_memory(small, larger)
     assert (larger[: small.size] == small).all()
     assert using.table(1 << 10, anew=False).size == larger.size, "and never shrinks"
-    assert not using.table(1 << 10, anew=True)["key"].any()
+    assert not using.table(1 << 10, anew=True)["check"].any()
     assert using.table(1 << 40, anew=False).nbytes <= 8 << 20
 
 

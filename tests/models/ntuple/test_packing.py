@@ -1,5 +1,6 @@
 """Networks packed for play: as they were within half a step, and refused when anything in the file is not so."""
 
+import errno
 import hashlib
 import json
 import tracemalloc
@@ -347,8 +348,8 @@ def test_a_large_network_of_which_little_was_learned_uses_little(path, monkeypat
 
 
 def test_without_memory_a_network_is_refused(path, whole, monkeypatch):
-    def fail(*_):
-        raise MemoryError
+    def fail(*_, **__):
+        raise OSError(errno.ENOMEM, "no memory")
 
-    monkeypatch.setattr(packing.np, "zeros", fail)
+    monkeypatch.setattr(packing.mmap, "mmap", fail)
     assert "there is no memory for 0 MiB of weights" in refusal(path)

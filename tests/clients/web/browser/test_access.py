@@ -4,18 +4,25 @@ from importlib import resources
 
 import pytest
 
-from tests.clients.web.browser.conftest import GAMES, choose, set_up, told
+from tests.clients.web.browser.conftest import GAMES, choose, eventually, set_up, told
 
 TOOLS = ["New", "Hint", "Stop"]  # of a game that begins: nothing to undo
 
 
-@pytest.mark.parametrize("game", ["2584-2x3", "connect4", "gomoku&start=9x9"])  # other tile games look like 2584-2x3
+@pytest.mark.parametrize(
+    "game", ["2584-2x3", "connect4", "gomoku&start=9x9&moves=e5.d4.f5"]
+)  # other tile games look like 2584-2x3
 def test_axe_finds_nothing_wrong(visit, game):
     page = visit(link=f"#game={game}", reduced_motion="reduce")
+    if "moves" in game:
+        set_up(page, White="You", Clock="10 minutes")
+        page.get_by_label("Move numbers").check()
+        page.get_by_role("button", name="Review", exact=True).click()
+        eventually(page, "app.study.isReviewed")
     page.get_by_label("Adviser").check()
     page.wait_for_selector(".arrow.best, .mark.best")
     page.get_by_role("button", name="Stop").click()
-    for summary in page.locator("summary").all():
+    for summary in page.locator("main summary").all():
         summary.click()
     page.evaluate(resources.files("axe_playwright_python").joinpath("axe.min.js").read_text() + "; undefined")
     for scheme, ground, rules, passes in (
@@ -29,6 +36,12 @@ def test_axe_finds_nothing_wrong(visit, game):
         assert len(found["passes"]) >= passes
         assert not [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
         assert "aria-valid-attr-value" not in [each["id"] for each in found["incomplete"]]
+    for name in ("New", "Set up a position") if "gomoku" in game else ():
+        page.get_by_role("button", name=name, exact=True).first.click()
+        page.locator("dialog[open], #editor:visible").wait_for()
+        found = page.evaluate("axe.run()")
+        assert not [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
+        page.keyboard.press("Escape")
 
 
 def test_a_screen_reader_hears_tiles_once_and_signs_never(visit):
