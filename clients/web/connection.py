@@ -84,9 +84,11 @@ class PageConnection:
         self._search: PageSearch | None = None  # the latest one
         self._review: asyncio.Task[None] | None = None  # the latest one
         self._reads_too_slowly = asyncio.Event()
+        self._version = ""
 
-    async def run(self) -> None:
-        """Serve the page until it disconnects, or until it leaves too much unread."""
+    async def run(self, version: str) -> None:
+        """Serve the page until it disconnects, or until it leaves too much unread; `version` is the page's latest."""
+        self._version = version
         self._daemons.listeners.add(self._send_games)
         self._send_games()
         loops = {asyncio.ensure_future(each) for each in (self._write(), self._read(), self._reads_too_slowly.wait())}
@@ -237,7 +239,7 @@ class PageConnection:
 
     def _send_games(self) -> None:
         games = [card_json(engine, is_there=is_there) for engine, is_there in self._daemons.cards()]
-        self._send({"games": games, "isComplete": self._daemons.is_complete}, "games")
+        self._send({"games": games, "isComplete": self._daemons.is_complete, "version": self._version}, "games")
 
     def _send(self, message: dict[str, Any], kind: object = None) -> None:
         try:

@@ -21,6 +21,8 @@ Each answer repeats the `id` and has one of `state`, `report`, `queue` (place in
 one that runs. The bridge also sends
 `shared` when another page changes a game that this one has joined, and
 `games` without being asked, whenever it changes: every game that is served, and whether its daemon is up.
+
+With `games` comes `version`, that of the page as the bridge serves it now.
 """
 
 import json

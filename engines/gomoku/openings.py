@@ -27,7 +27,7 @@ from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST, GomokuRules, Pos
 
 MOST_PLIES = 8  # nobody can have five in a row
 TRIES = 10_000  # for one opening
-GLANCES = ((20, 3.0), (5, 1.5), (1, 1.0))  # looks at a share 1/n of the nodes, and their margins: each rejects the worst
+GLANCES = ((20, 3.0), (5, 1.5), (1, 1.0))  # looks: share 1/n of the nodes, times the margin
 MEGABYTES = 64
 
 

@@ -111,13 +111,13 @@ def plyd(*words):
 
 def games_of(path):
     """The games of a match file by number, without the times of their moves."""
-    games = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    games = [json.loads(line) for line in path.read_text().splitlines(keepends=True)[1:] if line.endswith("\n")]
     for game in games:
         game["first"]["ms"], game["second"]["ms"] = [], []
     return {game["game"]: game for game in games}
 
 
-def test_cluster_games_are_local_games_also_when_resumed(cluster, tmp_path):
+def test_cluster_games_are_local_games(cluster, tmp_path):
     words = ["match", "connect4", "--start", "5x4", "--nodes", 40, "--games", 6, "--seed", 3]
     words += ["--first", "threads=1 seed=1", "--second", "threads=1 seed=2"]
     here, there = tmp_path / "here.jsonl", tmp_path / "there.jsonl"
@@ -125,11 +125,24 @@ def test_cluster_games_are_local_games_also_when_resumed(cluster, tmp_path):
     plyd(*words, "--save", there, "--cluster", cluster.address, "--worker-cores", 1)
     assert len(games_of(here)) == 6
     assert games_of(there) == games_of(here)
-    lines = there.read_text().splitlines(keepends=True)
-    there.write_text("".join(lines[:4]) + lines[4][:20])  # as a driver leaves it that is killed
-    plyd(*words, "--save", there, "--resume", "--cluster", cluster.address)
-    assert len(there.read_text().splitlines()) == 7
-    assert games_of(there) == games_of(here)
+
+
+def test_a_match_goes_on_after_its_driver_was_killed(cluster, tmp_path):
+    file = tmp_path / "match.jsonl"
+    words = ["match", "connect4", "--start", "5x4", "--nodes", 40, "--seed", 3, "--cluster", cluster.address]
+    words += ["--first", "threads=1 seed=1", "--second", "threads=1 seed=2", "--save", file]
+    command = [sys.executable, "-P", "-m", "plyd.clients", *map(str, words), "--games", "10000"]
+    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: file.exists() and file.read_text().count("\n") > 3, LONG)
+    driver.kill()
+    driver.wait()
+    before = games_of(file)
+    more = 2 * (max(before) // 2 + 6)
+    found = json.loads(plyd(*words, "--games", more, "--resume", "--json").stdout)
+    assert found["games"] == more
+    after = [json.loads(line)["game"] for line in file.read_text().splitlines()[1:]]
+    assert sorted(after) == list(range(more))  # none twice
+    assert {number: games_of(file)[number] for number in before} == before
 
 
 def test_a_sequential_test_between_two_environments_stops_the_rest(cluster, tmp_path):

@@ -5,6 +5,7 @@ import { AutoSave } from "./autosave.js";
 import { Clocks } from "./clocks.js";
 import { EngineMoves } from "./engine_moves.js";
 import { Game } from "./game.js";
+import { heardVersion } from "./install.js";
 import { t, translateCard } from "./language.js";
 import { readLink } from "./link.js";
 import { reportValue } from "./panel.js";
@@ -37,6 +38,7 @@ export class Controller {
     this.sound = new Sound();
     this.view = new View(this);
     this.socket = new Socket({
+      version: heardVersion,
       games: (games, isComplete) => this.gamesChanged(games, isComplete),
       shared: (shared) => this.game && this.room.follow(shared),
       open: () => this.view.notice(""),
@@ -66,7 +68,8 @@ export class Controller {
   // --- the connection and the daemons
 
   showLost() {
-    this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
+    if (!this.game) this.view.notice(t("notice.unreachable"));
+    else this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
   }
 
   gamesChanged(games, isComplete) {
@@ -78,11 +81,15 @@ export class Controller {
     if (!games.length) return this.view.notice(t("notice.no-engine"));
     if (!this.game) return this.arrive();
     if (!this.card.isThere) return this.view.notice(t("notice.restarting", { game: this.card.title }));
-    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
-    this.view.notice(away.length && !isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
+    this.showAway();
     if (this.room.isOn) this.room.enter(this.room.saved()); // a connection that is new has joined nothing
     if (!wasThere || !this.isThinking) this.proceed();
     return undefined;
+  }
+
+  showAway() {
+    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
+    this.view.notice(away.length && !this.isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
   }
 
   // Does something that may fail, and says so if it does; undefined then. A notice tells of a bridge or a daemon that is away.
@@ -112,7 +119,7 @@ export class Controller {
     const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
     const card = this.cards.find((each) => each.game === record?.game);
     if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(t("notice.waiting", { game: card?.title ?? record.game }));
-    this.view.notice("");
+    this.showAway();
     if (card && (await this.open(card, record))) return undefined;
     const first = this.cards.find((each) => each.isThere);
     if (!this.game && first) await this.open(first);

@@ -15,7 +15,7 @@ export class Socket {
     this.waiting = new Map(); // id -> { verb, fields, isSent, report, queue, resolve, reject }
     this.lastId = 0;
     this.delay = FIRST_DELAY;
-    this.isOpen = false;
+    this.isOpen = null; // true or false, once that is known
     this.games = new Set(); // games that this bridge knows
     this.isComplete = false;
     this.connect();
@@ -43,7 +43,7 @@ export class Socket {
       this.waiting.delete(id);
       request.reject(new Lost());
     }
-    if (wasOpen) this.listener.lost();
+    if (wasOpen !== false) this.listener.lost();
     setTimeout(() => this.connect(), this.delay);
     this.delay = Math.min(this.delay * 2, MAX_DELAY);
   }
@@ -53,6 +53,7 @@ export class Socket {
       this.delay = FIRST_DELAY; // the bridge has accepted us
       this.games = new Set(message.games.map((card) => card.game));
       this.isComplete = message.isComplete;
+      this.listener.version(message.version); // of the page that the bridge serves
       this.sendWaiting();
       this.listener.games(message.games, message.isComplete);
       return;

@@ -149,6 +149,7 @@ export class View {
 
   // Shows a game that was opened: its board, its forms, no report yet. `isOther`: another game than the one shown before.
   openGame(isOther) {
+    document.querySelector("main").inert = false; // until now, there was nothing to play
     if (this.editor.isOn) this.editor.end();
     if (byId("play").getBoundingClientRect().top < 0) window.scrollTo(0, 0);
     if (isOther || !this.board) this.setUpBoard();

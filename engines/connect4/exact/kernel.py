@@ -55,6 +55,7 @@ LEAST_BITS = 17  # of a table's size: a pair's place has 16 bits or more of a ke
 NO_COLUMN = 15
 KNOWN_MOVE = 100_000  # rank of the table's move
 TABLE_CELLS = 10  # with so many empty cells or fewer a search is cheaper than a look at the table
+MOST_HISTORY, HISTORY_STEP, HISTORY_WEIGHT = 4096, 16, 64  # the most is worth four lines through a cell
 LOOK_AHEAD_CELLS = 14  # with more empty cells all replies are looked up in the table before one is searched
 
 
@@ -78,9 +79,10 @@ class Stack(NamedTuple):
     board: NDArray[np.uint64]  # (PLIES * 8,): of each open position mine, yours, taken, your wins, safe moves, key
     lanes: NDArray[np.uint64]  # (PLIES * LANE_WORDS,): what is known of its moves, see parity.py
     order: NDArray[np.int64]  # (PLIES * 8,): columns to try, best last, with their ranks
-    count: NDArray[np.int64]  # (PLIES,): number of columns left in `order`
+    count: NDArray[np.int64]  # (PLIES * 2,): number of columns left in `order`, and number at first
     best: NDArray[np.int64]  # (PLIES,): best value so far
     lines: NDArray[np.int64]  # (64,): of each cell how many lines of four it is in
+    history: NDArray[np.int64]  # (2 * 64,): of each side and cell how often it was better than moves tried before it
     at: NDArray[np.int64]  # (8,): depth, task, value of the last child, nodes so far, best column at the root
 
 
@@ -91,9 +93,10 @@ def stack_for(board: NDArray[np.uint64]) -> Stack:
         np.zeros(PLIES * 8, words),
         np.zeros(PLIES * LANE_WORDS, words),
         np.zeros(PLIES * 8, numbers),
-        np.zeros(PLIES, numbers),
+        np.zeros(PLIES * 2, numbers),
         np.zeros(PLIES, numbers),
         lines_through(board),
+        np.zeros(2 * 64, numbers),
         np.zeros(8, numbers),
     )
 
@@ -134,14 +137,17 @@ def bounds_of(entry: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def rank_moves(orders: Any, row: int, lanes: Any, lane: int, lines: Any, moves: int, known: int) -> int:
-    """Order the moves: the table's move last, before it by winning cells made and by lines through the cell."""
+def rank_moves(
+    orders: Any, row: int, lanes: Any, lane: int, lines: Any, history: Any, side: int, moves: int, known: int
+) -> int:
+    """Order the moves: the table's move last, before it by winning cells made, lines through the cell, and history."""
     number = 0
     while moves != ZERO:
         bit = np.int64(lowest_bit_index(moves))
         column = column_of(moves)
         moves &= moves - ONE
-        rank = np.int64(lanes[lane + RANK + column]) + lines[bit] + (KNOWN_MOVE if column == known else 0)
+        rank = np.int64(lanes[lane + RANK + column]) * 16 + lines[bit] * 16 + history[side * 64 + bit] // HISTORY_WEIGHT
+        rank += KNOWN_MOVE if column == known else 0
         place = number
         while place > 0 and orders[row + place - 1] >> 3 >= rank:
             orders[row + place] = orders[row + place - 1]
@@ -200,6 +206,7 @@ def search_slice(
     """
     boards, lanes, orders = pointer_to(stack.board), pointer_to(stack.lanes), pointer_to(stack.order)
     counts, bests, lines = pointer_to(stack.count), pointer_to(stack.best), pointer_to(stack.lines)
+    history = pointer_to(stack.history)
     entries, words = pointer_to(table), pointer_to(board)
     no_stone, upper_cells = board[NO_STONE], board[UPPER]
     root_stones = np.int64(count_bits(board[MINE] | board[YOURS]))
@@ -269,7 +276,7 @@ def search_slice(
                     move = later & (ZERO - later)
                     later ^= move
                     prefetch(entries, np.int64(place_of(key_of(yours, taken | move), table_bits)[0]))
-            number = rank_moves(orders, row, lanes, lane, lines, moves, known)
+            number = rank_moves(orders, row, lanes, lane, lines, history, left & 1, moves, known)
             if left > LOOK_AHEAD_CELLS:
                 number, known_best, column = look_up_replies(
                     entries, table_bits, orders, row, number, yours, taken, cells, bound
@@ -281,7 +288,7 @@ def search_slice(
             if number == 0:
                 value = best
                 continue
-            counts[depth], bests[depth] = number, best
+            counts[depth], counts[PLIES + depth], bests[depth] = number, number, best
             task = NEXT
         elif task == NEXT:
             counts[depth] -= 1
@@ -308,12 +315,24 @@ def search_slice(
                 value, task = bests[depth], LEAVE
                 if depth == 0 and value > bound:
                     stack.at[4] = column
+                if value > bound:
+                    cells, side = playable(boards[row + TAKEN]), (left + 1) & 1
+                    praise(history, side, orders, row, counts[depth], counts[PLIES + depth], cells)
                 if left + 1 > TABLE_CELLS:
                     place, check = place_of(boards[row + KEY], table_bits)
                     remember(entries, place, check, value, value > bound, column, root_stones + depth, root_stones)
     stack.at[0], stack.at[1], stack.at[2] = depth, task, value
     stack.at[3] += count
     return is_answered
+
+
+@njit(cache=True, nogil=True, inline="always")
+def praise(history: Any, side: int, orders: Any, row: int, found: int, number: int, cells: int) -> None:
+    """Update the history: the move orders[found] is good, those tried before it, up to `number`, are not."""
+    for i in range(found, number):
+        at = side * 64 + np.int64(lowest_bit_index(cells & COLUMN[orders[row + i] & 7]))
+        step = HISTORY_STEP * (number - 1 - found) if i == found else -HISTORY_STEP
+        history[at] += step - history[at] * abs(step) // MOST_HISTORY
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -44,8 +44,8 @@ from plyd.engines.gomoku.rules import point_of
 MOST_POINTS = 400
 MOST_NEAR = 160  # including the move that was played
 VCF_NODES = 64
-STEPS, BATCH, RATE = 600, 256, 0.03
-OWN_DECAY, OWN_MOVE_DECAY = 3e-3, 1e-4  # L2 of a combination's own term
+STEPS, BATCH, RATE = 2000, 512, 0.03
+OWN_DECAY, OWN_MOVE_DECAY = 1e-3, 5e-5  # L2 of a combination's own term
 
 
 class Samples(NamedTuple):

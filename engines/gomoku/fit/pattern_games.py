@@ -16,13 +16,14 @@ from plyd.engines.gomoku.board.vcf import vcf_for
 from plyd.engines.gomoku.fit.records import PatternGame
 from plyd.engines.gomoku.negascout.kernel import search_slice
 from plyd.engines.gomoku.negascout.table import table_for
-from plyd.engines.gomoku.negascout.techniques import plain
+from plyd.engines.gomoku.negascout.techniques import plain, shipped
 from plyd.engines.gomoku.negascout.workspace import (
     BEST_MOVE,
     DECIDED,
     SURE,
     VALUE,
     NegaScoutLimit,
+    NegaScoutParams,
     begin_search,
     workspace_for,
 )
@@ -32,8 +33,11 @@ from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board,
 class Sparring:
     """A NegaScout player with a fixed number of nodes per move, on one thread."""
 
-    def __init__(self, rules: GomokuRules, nodes: int, weights: Weights | None = None) -> None:
-        self.rules, self.nodes, self.params, self.weights = rules, nodes, plain(64, 200, width=24), weights
+    def __init__(
+        self, rules: GomokuRules, nodes: int, weights: Weights | None = None, params: NegaScoutParams | None = None
+    ) -> None:
+        self.rules, self.nodes, self.weights = rules, nodes, weights
+        self.params = params or plain(64, 200, width=24)
         self._boards: dict[int, Board] = {}
         self._table, self._space, self._vcf = table_for(1 << 16), workspace_for(), vcf_for(1 << 13)
 
@@ -107,7 +111,7 @@ def play_game(player: Sparring, size: int, plies: int, rng: random.Random) -> Pa
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
 def main(out: Path, games: int, nodes: int, size: int, variant: str, weights: Path | None, seed: int) -> None:
     """Play games of NegaScout against itself and append them to the file OUT."""
-    rng, player = random.Random(seed), Sparring(RULES[variant], nodes, load(weights) if weights else None)
+    rng, player = random.Random(seed), Sparring(RULES[variant], nodes, load(weights) if weights else None, shipped())
     began = time.monotonic()
     with out.open("a", buffering=1) as file:
         for played in range(1, games + 1):

@@ -39,7 +39,7 @@ from plyd.engines.gomoku.negascout.workspace import (
 
 KILLER_BONUS, THREAT_BONUS, KNOWN_BONUS = 400, 800, 540_000
 POINT_BITS = 10  # of a score: its lowest bits are the move
-LARGEST_SCORE = (1 << 20) - 1  # learned weights have 16 bits: 16 times the largest, and the history, are about half of it
+LARGEST_SCORE = (1 << 20) - 1  # learned weights have 16 bits: 16 times the largest is half of it
 LEAST_SCORE, NO_SCORE = -(2**31), 2**31 - 1
 
 

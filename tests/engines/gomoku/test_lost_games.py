@@ -25,6 +25,13 @@ LOST = [  # the moves to the last position that was not lost, the move that lost
         "g5",
         "k5",
     ),
+    ("g6 g7 f4 f3 c1 f5 h4 i4 g3 i5 e5", "d6", "g5"),
+    (
+        "n12 o11 o12 l11 k12 l12 k11 k10 j9 l10 l9 k13 j10 n10 m11 m10 o10 l13 l14 i9 h11 j8 h10 h12 i10 g12 g9",
+        "g10",
+        "h9",
+    ),
+    ("e6 f6 b3 d6 d5 f7 f5 e5 c4 a2 e4 g7 h8 f4 c7 h7 i7 g4 g5 c6 f8 i6 e8 g8 j5 h5", "j7", "h4"),
 ]
 
 
@@ -63,6 +70,14 @@ def test_the_move_that_lost_the_game_is_not_played_again(moves, blunder):
     report = answer(FREESTYLE, position, searcher(memory=32), max_nodes=150_000)
     assert report.move != blunder
     assert not isinstance(report.score.value, Proven), "it is not lost yet"
+
+
+@pytest.mark.parametrize(("moves", "blunder", "reply"), LOST)
+def test_after_the_reply_that_refutes_it_every_move_is_proven_to_lose(moves, blunder, reply):
+    report = answer(FREESTYLE, position_after(f"{moves} {blunder} {reply}"), searcher(memory=32), max_nodes=200_000)
+    assert isinstance(report.score.value, Proven)
+    assert report.score.value.result is Result.LOSS
+    assert report.nodes < 200_000, "and nothing is left to find"
 
 
 def test_a_refuter_finds_the_forced_win_that_a_move_allows():
@@ -124,11 +139,3 @@ def test_a_node_limit_makes_a_search_with_refutations_repeatable():
         position = position_after(moves)
         one, two = (answer(FREESTYLE, position, max_nodes=60_000) for _ in range(2))
         assert (one.move, one.score, one.nodes, one.depth) == (two.move, two.score, two.nodes, two.depth)
-
-
-def test_a_lost_position_is_proven_so_at_the_root_where_every_move_is_searched():
-    moves, blunder, reply = LOST[1]
-    report = answer(FREESTYLE, position_after(f"{moves} {blunder} {reply}"), searcher(memory=32), max_nodes=300_000)
-    assert isinstance(report.score.value, Proven)
-    assert report.score.value.result is Result.LOSS
-    assert report.nodes < 300_000, "and nothing is left to find"

@@ -1,4 +1,4 @@
-"""The transposition table of NegaScout: what is stored comes back, what is deep stays, half-written entries do not count."""
+"""The transposition table of NegaScout: what is stored comes back, deep entries stay, torn ones do not count."""
 
 import random
 
