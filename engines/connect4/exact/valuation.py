@@ -74,9 +74,7 @@ class Valuation:
         """Whether the result is known, and with `distance` all that is wanted."""
         return self.is_finished or (not distance and self.proven is not None)
 
-    def work(
-        self, deadline_ns: int, nodes: int, stop: Stop, *, distance: bool = True, is_alone: bool = True
-    ) -> None:
+    def work(self, deadline_ns: int, nodes: int, stop: Stop, *, distance: bool = True, is_alone: bool = True) -> None:
         """Continue within the limits, through as many questions as can be answered; without `distance` until the
         result is known. The table may grow, unless other threads use it (not `is_alone`).
         """
