@@ -51,7 +51,7 @@ check: .venv/dev docs ## lint, types, schema, generated code, the documentation 
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 docs: .venv/dev ## build the documentation in build/site; every link must lead somewhere
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 proto: .venv/dev ## generate proto/plyd/v1/*_pb2* from the schema
 	$(GENERATE) --python_out=proto --grpc_python_out=proto --mypy_out=quiet:proto --mypy_grpc_out=quiet:proto $(PROTOS)
@@ -75,9 +75,10 @@ build/libplyd-course.so: clients/hosts/course/plyd_course.c clients/hosts/course
 	$(CC) -O2 -Wall -Wextra -Werror -fPIC -shared -std=c11 -o $@ $<
 
 .venv/up: pyproject.toml clients/pyproject.toml hatch_build.py
+	@echo "Installing plyd and what it needs in .venv: this happens once, and takes about a minute"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ./clients --editable .
+	$(BIN)/python -m pip install --editable ./clients --editable .
 	@touch $@
 
 .venv/dev: .venv/up

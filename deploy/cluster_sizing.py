@@ -7,7 +7,9 @@ two cores. Both take turns, so that a busy machine is busy for both.
 import argparse
 import contextlib
 import os
+import queue
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +25,7 @@ from plyd.cluster.processes import Processes
 
 HOST = "127.0.0.2"  # Ray replaces 127.0.0.1 by another address
 CORES = 2
+SETTLE_SECONDS = 25.0
 
 
 @contextlib.contextmanager
@@ -50,36 +53,55 @@ def two_nodes() -> Iterator[tuple[ClusterSettings, Callable[[], Any]]]:
         cluster.shutdown()
 
 
-def rates(results: contextlib.AbstractContextManager[Iterator[float]], seconds: float) -> tuple[float, float]:
-    """Units per second and per CPU second, from a quarter of the time after the first result on."""
+def rates(
+    results: contextlib.AbstractContextManager[Iterator[float]], seconds: float, *, on_ray: bool
+) -> tuple[float, float, float]:
+    """Units per second, units per CPU second of what does the work, and cores that the rest of Ray takes.
+
+    All are measured from SETTLE_SECONDS after the first result on, when the last worker has been set up, too.
+    """
     with results as found:
-        begin = next(found) and time.monotonic() + seconds / 4
-        total, since, cpu = 0.0, 0.0, 0.0
+        begin = next(found) and time.monotonic() + SETTLE_SECONDS
+        total, since, before = 0.0, 0.0, (0.0, 0.0)
         for units in found:
             now = time.monotonic()
             if since:
                 total += units
             elif now >= begin:
-                since, cpu = now, cpu_seconds()
-            if since and now > begin + seconds:
-                return total / (now - since), total / (cpu_seconds() - cpu)
+                since, before = now, cpu_seconds(on_ray=on_ray)
+            if since and now > max(since, begin + seconds):
+                work, rest = (after - one for after, one in zip(cpu_seconds(on_ray=on_ray), before, strict=True))
+                return total / (now - since), total / work, rest / (now - since)
     raise RuntimeError("too little work for this time")
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and of all that it started, Ray's own processes included."""
+def cpu_seconds(*, on_ray: bool) -> tuple[float, float]:
+    """CPU time of what does the work, and of the rest: the driver, and Ray's own processes.
+
+    The work is done by Ray's actors and the daemons that they start, or without Ray by this process and its children.
+    """
     ticks: dict[int, int] = {}
-    parents: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
+    names: dict[int, str] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with contextlib.suppress(OSError):
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                parents[int(folder.name)] = int(fields[1])
+                children.setdefault(int(fields[1]), []).append(int(folder.name))
                 ticks[int(folder.name)] = int(fields[11]) + int(fields[12])
-    ours = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
+                names[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+
+    def below(pid: int, *, stop: str = "nothing") -> set[int]:
+        found = {pid}
+        for child in children.get(pid, ()):
+            found |= below(child, stop=stop) if stop not in names.get(child, "") else set()
+        return found
+
+    everything = below(os.getpid())
+    actors = {pid for actor in everything if "ray::ActorHost" in names.get(actor, "") for pid in below(actor)}
+    work = actors if on_ray else below(os.getpid(), stop="/ray/")
+    tick = os.sysconf("SC_CLK_TCK")
+    return sum(ticks.get(pid, 0) for pid in work) / tick, sum(ticks.get(pid, 0) for pid in everything - work) / tick
 
 
 @contextlib.contextmanager
@@ -107,16 +129,34 @@ def match_games(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
 
 @contextlib.contextmanager
 def statistics_games(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
-    """Games of 2048, one ply."""
+    """Games of 2048, one ply; without Ray in two processes of one thread, because two nodes have two networks."""
     from plyd.clients.play.cluster import on_cluster
     from plyd.clients.play.tile_games import TileSettings, in_bulk
 
-    settings = TileSettings("2048", "classic", 1_000_000, 1, None, False, "chance", 1, CORES)
-    games = (
-        on_cluster(cluster, settings, None, with_actions=False) if cluster else in_bulk(settings, with_actions=False)
-    )
-    with contextlib.closing(games):
-        yield (float(game.moves) for game in games)
+    each = [TileSettings("2048", "classic", 1_000_000, 1, None, False, "chance", seed, 1) for seed in range(CORES)]
+    if cluster:
+        with contextlib.closing(on_cluster(cluster, each[0], None, with_actions=False)) as games:
+            yield (float(game.moves) for game in games)
+        return
+    found: queue.SimpleQueue[float] = queue.SimpleQueue()
+    over = threading.Event()
+
+    def play(settings: TileSettings) -> None:
+        with contextlib.closing(in_bulk(settings, with_actions=False)) as games:
+            for game in games:
+                found.put(float(game.moves))
+                if over.is_set():
+                    return
+
+    threads = [threading.Thread(target=play, args=(settings,)) for settings in each]
+    for thread in threads:
+        thread.start()
+    try:
+        yield iter(found.get, None)
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 @contextlib.contextmanager
@@ -137,7 +177,7 @@ def self_play_positions(cluster: ClusterSettings | None) -> Iterator[Iterator[fl
             for answer in players.answers():
                 yield float(sum(len(game.plies()) for game in games_of_arrays(answer["games"])))
 
-    style = SelfPlayParams(48, 16, sizes=(15,))
+    style = SelfPlayParams(24, 8, sizes=(11,))
     with open_players(CORES, cluster) as players:
         yield positions()
 
@@ -167,7 +207,7 @@ def empty_jobs(cluster: ClusterSettings | None) -> Iterator[Iterator[float]]:
 PARTS: dict[str, tuple[Callable[[ClusterSettings | None], contextlib.AbstractContextManager[Iterator[float]]], str]] = {
     "match": (match_games, "games of Connect Four, 9x9, 1,000 nodes a move"),
     "statistics": (statistics_games, "moves of 2048, one ply"),
-    "self-play": (self_play_positions, "positions of Gomoku self-play, 48/16 simulations"),
+    "self-play": (self_play_positions, "positions of Gomoku self-play, 11x11, 24/8 simulations"),
     "empty": (empty_jobs, "jobs that do nothing"),
 }
 
@@ -175,19 +215,20 @@ PARTS: dict[str, tuple[Callable[[ClusterSettings | None], contextlib.AbstractCon
 def compare(parts: list[str], rounds: int, seconds: float) -> None:
     """Print the rates of each part with and without Ray, in turns.
 
-    On a busy machine the ratio by CPU time is the one to trust: Linux shares cores among sessions, and Ray has more.
+    On a busy machine the clock says little: Linux shares cores among sessions, and Ray has more of them.
     """
-    print("| what | per CPU second, no Ray | Ray | ratio of each round | ratio | ratio by the clock |")
-    print("|---|---|---|---|---|---|")
+    print("| what | per CPU second, no Ray | Ray | ratio of each round | ratio | by the clock | Ray's own cores |")
+    print("|---|---|---|---|---|---|---|")
     with two_nodes() as (cluster, _):
         for part in parts:
             results, what = PARTS[part]
-            pairs = [(rates(results(None), seconds), rates(results(cluster), seconds)) for _ in range(rounds)]
-            (clock, here), (ray_clock, there) = (
-                [sum(side) / rounds for side in zip(*each, strict=True)] for each in zip(*pairs, strict=True)
-            )
-            each = " ".join(f"{ray[1] / local[1]:.2f}" for local, ray in pairs)
-            ratios = f"{each} | {there / here:.2f} | {ray_clock / clock:.2f}"
+            rows = [
+                (*rates(results(None), seconds, on_ray=False), *rates(results(cluster), seconds, on_ray=True))
+                for _ in range(rounds)
+            ]
+            clock, here, _, ray_clock, there, own = (sum(column) / rounds for column in zip(*rows, strict=True))
+            each = " ".join(f"{row[4] / row[1]:.2f}" for row in rows)
+            ratios = f"{each} | {there / here:.2f} | {ray_clock / clock:.2f} | {own:.2f}"
             print(f"| {what} | {here:,.2f} | {there:,.2f} | {ratios} |", flush=True)
 
 
@@ -220,13 +261,14 @@ def join() -> None:
 
 def learners() -> None:
     """Print what one learner takes: Gomoku's positions, and moves of 2048."""
+    import numpy as np
     import torch
 
     from plyd.engines.gomoku.train.replay import ReplayBuffer
     from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play, warm_network
     from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer
     from plyd.engines.tiles.games import tile_game
-    from plyd.engines.tiles.train.cluster import ClusterTileTrainer, PathWorker
+    from plyd.engines.tiles.train.cluster import ClusterTileTrainer
     from plyd.engines.tiles.train.trainer import TilePlan
 
     with TemporaryDirectory() as folder:
@@ -244,21 +286,14 @@ def learners() -> None:
     print(f"torch has {torch.get_num_threads()} thread")
     plan = TilePlan("2048", "classic", "4x6", 15)
     learner = ClusterTileTrainer(tile_game("2048", "classic"), plan, ClusterSettings(""), 1)
-    worker = PathWorker({"plan": {name: getattr(plan, name) for name in plan.__dataclass_fields__}, "depth": 1}, 1)
-    play, learn = 0.0, 0.0
-    for number in range(40):
-        began = time.thread_time(), time.process_time()
-        answer = worker.work((number * 50, 50, number), learner.weights)
-        played = time.process_time()
-        learner._take(answer, 1.0)
-        if number == 10:  # warm, and no longer the shortest games
-            play = learn = 0.0
-            learner.progress.moves = 0
-        play, learn = play + played - began[1], learn + time.process_time() - played
-    moves = learner.progress.moves
-    print(
-        f"2048 4x6 tc: {moves / learn:,.0f} moves/s learned, {moves / play:,.0f} moves/s played, a core each (CPU time)"
-    )
+    cells = np.random.default_rng(1).integers(0, 12, (200_000, 16)).astype(np.uint64)  # weights far apart, as late ones
+    path = (cells << np.arange(0, 64, 4, dtype=np.uint64)).sum(axis=1, dtype=np.uint64).reshape(-1, 1)
+    result = np.array([[0, len(path), 11, 0]], np.int64)
+    answer = {"path": path, "points": np.ones(len(path), np.float32), "results": result, "is_whole": np.array([True])}
+    learner._take(answer, 1.0)
+    began = time.process_time()
+    learner._take(answer, 1.0)
+    print(f"2048 4x6 tc: {len(path) / (time.process_time() - began):,.0f} moves per CPU second learned, random boards")
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ and options, as `Describe` tells them, to docs/protocol.md; a test compares them
 """
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,13 @@ from typing import Any
 import click
 
 ROOT = Path(__file__).parent.parent
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "README.zh-CN.md": "index.zh-CN.md",
+    "README.zh-TW.md": "index.zh-TW.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 BEGIN, END = "<!-- made by docs/generate.py -->\n", "<!-- end -->"
 
@@ -103,6 +110,21 @@ def _signature(thing: Any) -> str:
     return text if len(text) < 100 else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
 
 
+def notebook_page() -> str:
+    """The notebook with its outputs, as a page."""
+    lines: list[str] = []
+    for cell in json.loads((ROOT / "docs" / "notebook.ipynb").read_text())["cells"]:
+        source = "".join(cell["source"])
+        lines += [source, ""] if cell["cell_type"] == "markdown" else ["```python", source, "```", ""]
+        for output in cell.get("outputs", ()):
+            shown = output.get("data", {"text/plain": output.get("text", "")})
+            if "image/svg+xml" in shown:
+                lines += ["".join(shown["image/svg+xml"]), ""]
+            else:
+                lines += ["```text", "".join(shown["text/plain"]).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
 # What mkdocs calls
 
 
@@ -110,7 +132,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the pages that are made from code and from the files at the top of the repository."""
     from mkdocs.structure.files import File
 
-    made = {"reference/cli.md": cli_page(), "reference/python.md": python_page()}
+    made = {"reference/cli.md": cli_page(), "reference/python.md": python_page(), "notebook.md": notebook_page()}
     made |= {page: (ROOT / source).read_text() for source, page in PAGES.items()}
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
@@ -126,13 +148,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str: 
         mark, text, target = found.groups()
         path, hash_sign, anchor = target.partition("#")
         place = (folder / path).resolve()
-        if "://" in target or not path or (folder != ROOT and place.is_relative_to(ROOT / "docs")):
+        is_notebook = place == ROOT / "docs" / "notebook.ipynb"
+        if "://" in target or not path or (folder != ROOT and place.is_relative_to(ROOT / "docs") and not is_notebook):
             return found[0]
         if not place.exists():
             raise SystemExit(f"{source}: {target} is not in the repository")
         inside = place.relative_to(ROOT)
         if str(inside) in PAGES:
             return f"{mark}[{text}]({_up(source)}{PAGES[str(inside)]}{hash_sign}{anchor})"
+        if is_notebook:  # the page that is made of it
+            return f"[{text}]({_up(source)}notebook.md)"
         if inside.parts[0] == "docs" and inside.suffix in (".md", ".png", ".svg"):
             return f"{mark}[{text}]({_up(source)}{inside.relative_to('docs')}{hash_sign}{anchor})"
         return text if "`" in text else f"{text} (`{inside}`)"

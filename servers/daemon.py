@@ -213,7 +213,7 @@ def _options(capacity: Capacity) -> list[tuple[str, int]]:
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.http2.lookahead_bytes", READ_AHEAD_BYTES),
         ("grpc.http2.bdp_probe", 0),  # else what gRPC reads ahead of one who writes much grows to hundreds of megabytes
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),  # else pings end a call that is silent for minutes
         ("grpc.keepalive_permit_without_calls", 1),
     ]
     if capacity.connection_seconds is not None:

@@ -29,8 +29,24 @@ def test_every_command_is_on_the_page_of_commands():
 
 def test_every_public_method_is_on_the_page_of_the_python_api():
     page = generate.python_page()
-    for name in ("EngineClient.start", "EngineClient.search", "AsyncEngineClient.analyze", "Game.best", "PlydError"):
+    for name in (
+        "EngineClient.start",
+        "EngineClient.search",
+        "AsyncEngineClient.analyze",
+        "Game.best",
+        "PlydError",
+        "State.svg",
+        "Score.win_probability",
+    ):
         assert re.search(rf"^##+ {re.escape(name)}$", page, re.MULTILINE)
+
+
+def test_the_page_of_the_notebook_has_its_cells_and_their_outputs():
+    page = generate.notebook_page()
+    assert page.startswith("# plyd in a notebook\n")
+    assert page.count("```python") > 5
+    assert page.count("<svg ") == page.count("</svg>") >= 4
+    assert "wins" in page
 
 
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
@@ -61,6 +77,8 @@ LINKS = [  # on a page, a link, and what it becomes
     ("index.md", "[a](docs/web.md#b)", "[a](web.md#b)"),
     ("index.md", "![a](docs/images/web-2584.png)", "![a](images/web-2584.png)"),
     ("index.md", "[a](CONTRIBUTING.md)", "[a](contributing.md)"),
+    ("index.md", "[a](docs/notebook.ipynb)", "[a](notebook.md)"),
+    ("python.md", "[a](notebook.ipynb)", "[a](notebook.md)"),
     ("tutorials/play.md", "[a](../../README.md)", "[a](../index.md)"),
 ]
 

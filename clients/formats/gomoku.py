@@ -136,7 +136,7 @@ def _played(nodes: list[Node], parents: list[int], size: int, set_up: list[int],
             comments.append("")
             last = len(moves)
         if "C" in node:
-            comments[last] = "\n".join(filter(None, [comments[last], comment_of(node["C"][0])]))
+            comments[last] = comment_of(f"{comments[last]}\n{node['C'][0]}")
         numbers.append(last)
     return GameTree(tuple(moves), tuple(before), tuple(comments)), mover
 

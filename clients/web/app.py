@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,10 +18,12 @@ from starlette.websockets import WebSocket
 
 from plyd.clients.formats import files
 from plyd.clients.library.errors import InvalidRequest, PlydError
+from plyd.clients.web import shell
 from plyd.clients.web.connection import PageConnection
 from plyd.clients.web.daemons import DaemonPool
 from plyd.clients.web.errors import BridgeError, error_json
 from plyd.clients.web.messages import parse_export, record_json
+from plyd.clients.web.rooms import Rooms
 
 STATIC = Path(str(resources.files("plyd.clients.web"))) / "static"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -36,10 +38,14 @@ HEADERS = (
 )
 
 
-def make_app(addresses: Iterable[str], names: Iterable[str] = ()) -> ASGIApp:
-    """The bridge to the daemons at these addresses; `names` are this machine's host names besides those of loopback."""
+def make_app(addresses: Iterable[str], names: Iterable[str] = (), static: Path = STATIC) -> ASGIApp:
+    """The bridge to the daemons at these addresses; `names` are this machine's host names besides those of loopback.
+
+    `static` is the folder of the page's files.
+    """
     daemons = DaemonPool(addresses)
     connections: set[PageConnection] = set()
+    rooms = Rooms()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -52,20 +58,21 @@ def make_app(addresses: Iterable[str], names: Iterable[str] = ()) -> ASGIApp:
         if len(connections) >= MAX_CONNECTIONS:
             await socket.close(1013, f"{MAX_CONNECTIONS} pages are open, the most allowed")
             return
-        connection = PageConnection(socket, daemons)
+        connection = PageConnection(socket, daemons, rooms)
         connections.add(connection)
         try:
-            await connection.run()
+            await connection.run((await run_in_threadpool(shell.Shell, static)).version)
         finally:
             connections.discard(connection)
 
     routes = [
-        Route("/", _page),
+        Route("/", partial(_page, static)),
+        Route("/service-worker.js", partial(_worker, static)),
         Route("/healthz", _health(daemons)),
         Route("/export", _with_errors(partial(_export, daemons)), methods=["POST"]),
         Route("/import", _with_errors(_import), methods=["POST"]),
         WebSocketRoute("/socket", serve_socket),
-        Mount("/static", StaticFiles(directory=STATIC)),
+        Mount("/static", StaticFiles(directory=static)),
     ]
     return HostAndOriginCheck(Starlette(routes=routes, lifespan=lifespan), LOOPBACK_NAMES | set(names))
 
@@ -116,6 +123,7 @@ def _with_headers(scope: Scope, send: Send) -> Send:
     """A `send` that adds the security headers: a page may load from this host only."""
     host = HTTPConnection(scope).headers.get("host", "")
     sources = f"connect-src 'self' ws://{host} wss://{host}; img-src 'self' data:; script-src 'self'; style-src 'self'"
+    sources += "; worker-src 'self'; manifest-src 'self'"
     policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
     async def send_with_headers(message: dict[str, object]) -> None:
@@ -127,8 +135,12 @@ def _with_headers(scope: Scope, send: Send) -> Send:
     return send_with_headers  # type: ignore[return-value]
 
 
-async def _page(_: Request) -> Response:
-    return FileResponse(STATIC / "index.html")
+def _page(static: Path, _: Request) -> Response:
+    return HTMLResponse(shell.Shell(static).page)
+
+
+def _worker(static: Path, _: Request) -> Response:
+    return Response(shell.Shell(static).worker(), media_type="text/javascript")
 
 
 def _health(daemons: DaemonPool) -> Callable[[Request], Awaitable[Response]]:

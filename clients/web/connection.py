@@ -14,13 +14,16 @@ from plyd.clients.web.daemons import DaemonPool
 from plyd.clients.web.errors import BridgeError, error_json
 from plyd.clients.web.messages import PageRequest, card_json, report_json, state_json
 from plyd.clients.web.review import review
+from plyd.clients.web.rooms import Rooms
 from plyd.clients.web.search_stream import SearchStream
+from plyd.clients.web.turbo import play_on
 
 log = logging.getLogger("plyd.web")
 
 MAX_REQUESTS = 16  # pending requests of one page
 MAX_UNSENT = 256  # messages; a page that leaves more unread is disconnected
-VERBS = ("apply", "think", "stop", "review", "unreview")
+VERBS = ("apply", "think", "stop", "review", "unreview", "run", "join", "share")
+MAX_SLIDES = 2000  # of one request
 UNSENT_REPORTS = 64  # a review waits while so many messages are unsent
 
 
@@ -73,17 +76,19 @@ class PageSearch:
 class PageConnection:
     """Serves one page's socket."""
 
-    def __init__(self, socket: WebSocket, daemons: DaemonPool) -> None:
-        self._socket, self._daemons = socket, daemons
+    def __init__(self, socket: WebSocket, daemons: DaemonPool, rooms: Rooms) -> None:
+        self._socket, self._daemons, self._rooms = socket, daemons, rooms
         self._unsent = SendQueue()
         self._stream = SearchStream()
         self._tasks: set[asyncio.Task[None]] = set()
         self._search: PageSearch | None = None  # the latest one
         self._review: asyncio.Task[None] | None = None  # the latest one
         self._reads_too_slowly = asyncio.Event()
+        self._version = ""
 
-    async def run(self) -> None:
-        """Serve the page until it disconnects, or until it leaves too much unread."""
+    async def run(self, version: str) -> None:
+        """Serve the page until it disconnects, or until it leaves too much unread; `version` is the page's latest."""
+        self._version = version
         self._daemons.listeners.add(self._send_games)
         self._send_games()
         loops = {asyncio.ensure_future(each) for each in (self._write(), self._read(), self._reads_too_slowly.wait())}
@@ -91,6 +96,7 @@ class PageConnection:
             await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._daemons.listeners.discard(self._send_games)
+            self._rooms.leave(self._send_shared)
             for task in (*loops, *self._tasks):
                 task.cancel()
             self._stream.close()
@@ -130,6 +136,10 @@ class PageConnection:
             self._review = self._spawn(self._answer(request, self._run_review(request, self._review)))
         elif request.verb == "unreview":
             self._spawn(self._end_review(request, self._review))
+        elif request.verb in ("join", "share"):
+            self._spawn(self._answer(request, self._share(request)))
+        elif request.verb == "run":
+            self._spawn(self._answer(request, self._run(request)))
         else:
             self._spawn(self._answer(request, self._apply(request)))
 
@@ -200,13 +210,36 @@ class PageConnection:
             raise
         self._send({"id": request.id, "ok": True})
 
+    async def _run(self, request: PageRequest) -> None:
+        """Let the engine of a tile game play on, and tell the state now and then."""
+        query, slides = request.search_query(), request.whole("slides", 1, MAX_SLIDES) or MAX_SLIDES
+        link = self._daemons.find(query.position.game)
+        async with contextlib.aclosing(play_on(link, query.position, slides, query.options)) as states:
+            async for moves, state in states:
+                await self._unsent.room()
+                self._send({"id": request.id, "moves": moves, "state": state_json(state)})
+        self._send({"id": request.id, "ok": True})
+
+    async def _share(self, request: PageRequest) -> None:
+        """Follow a game that is shared, or change it."""
+        name = request.text("room")
+        if request.verb == "share":
+            version = request.whole("version", 0, 1 << 31) or 0
+            shared = self._rooms.share(name, version, request.record(), self._send_shared)
+        else:
+            shared = self._rooms.join(name, self._send_shared)
+        self._send({"id": request.id, "shared": shared})
+
+    def _send_shared(self, shared: dict[str, Any]) -> None:
+        self._send({"shared": shared}, f"room {shared['room']}")
+
     async def _end_review(self, request: PageRequest, running: "asyncio.Task[None] | None") -> None:
         await _cancelled(running)
         self._send({"id": request.id, "ok": True})
 
     def _send_games(self) -> None:
         games = [card_json(engine, is_there=is_there) for engine, is_there in self._daemons.cards()]
-        self._send({"games": games, "isComplete": self._daemons.is_complete}, "games")
+        self._send({"games": games, "isComplete": self._daemons.is_complete, "version": self._version}, "games")
 
     def _send(self, message: dict[str, Any], kind: object = None) -> None:
         try:

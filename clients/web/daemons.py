@@ -29,9 +29,12 @@ class DaemonLink:
         while True:
             with contextlib.suppress(PlydError):
                 async for is_serving in self.client.watch():
-                    if is_serving:
+                    is_new = not self.engines
+                    if is_serving or is_new:  # one that is starting describes itself, too
                         await self._describe()
                     self._set_serving(is_serving, on_change)
+                    if is_new and not is_serving:
+                        on_change()
             self._set_serving(False, on_change)
             await asyncio.sleep(RECONNECT_SECONDS)
 
@@ -80,7 +83,7 @@ class DaemonPool:
         return min(able, key=lambda link: not link.serving.is_set())
 
     def cards(self) -> list[tuple[engine_pb2.EngineInfo, bool]]:
-        """Every game that is or was served, in the order of the addresses, and whether it is served now."""
+        """Every game that is starting, served or was served, in the order of addresses; whether it is served now."""
         cards: dict[str, tuple[engine_pb2.EngineInfo, bool]] = {}
         for link in self._links:
             is_serving = link.serving.is_set()

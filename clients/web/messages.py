@@ -7,6 +7,9 @@ A request is an object with `id` (a number chosen by the page), `do` (a verb) an
     stop                                                       -> ok, after the search's final report
     review  as think, and turns                                -> turn, points and report of each, in any order; ok
     unreview                                                   -> ok, after that of the review
+    join    room                                               -> shared: version, record, pages
+    share   room, version, record                              -> shared: the record, or a newer one
+    run     position, slides, options                          -> moves and state, now and then; then ok
 
 Limits are `seconds`, `nodes`, `depth`, and `clock`, an object with `remaining` and `increment` in seconds.
 A position is an object with `game`, `variant`, `start` and `moves`; only the game is required.
@@ -16,7 +19,10 @@ before the first move (0), after it (1), and so on.
 Each answer repeats the `id` and has one of `state`, `report`, `queue` (place in the queue, 0 when the search starts),
 `ended` (the search ended without a report), `ok` or `error`. A new search ends the one that runs, a new review the
 one that runs. The bridge also sends
+`shared` when another page changes a game that this one has joined, and
 `games` without being asked, whenever it changes: every game that is served, and whether its daemon is up.
+
+With `games` comes `version`, that of the page as the bridge serves it now.
 """
 
 import json
@@ -133,6 +139,10 @@ class PageRequest:
     def moves(self) -> list[str]:
         """The list of moves; empty if it is absent."""
         return _moves(self._fields.get("moves", []))
+
+    def record(self) -> object:
+        """The game that a page shares, as it is."""
+        return self._fields.get("record")
 
     def turns(self) -> list[int]:
         """The turns of a review: numbers of moves of its position."""

@@ -32,13 +32,7 @@ def ray_nodes(count=2):
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 0, "include_dashboard": False, "node_ip_address": HOST, "object_store_memory": MEMORY}
-    for left in reversed(range(STARTS)):
-        try:
-            cluster = Cluster(initialize_head=True, head_node_args=head)
-            break
-        except Exception:
-            if not left:
-                raise
+    cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
     try:
         for _ in range(count):
             add_node(cluster)
@@ -52,7 +46,19 @@ def ray_nodes(count=2):
 
 def add_node(cluster):
     """One more node, of one core."""
-    return cluster.add_node(num_cpus=1, node_ip_address=HOST, object_store_memory=MEMORY, wait=False)
+    facts = {"num_cpus": 1, "node_ip_address": HOST, "object_store_memory": MEMORY}
+    return patiently(lambda: cluster.add_node(wait=False, **facts))
+
+
+def patiently(start):
+    """What is started, at the latest at the third try."""
+    for left in reversed(range(STARTS)):
+        try:
+            return start()
+        except Exception:
+            if not left:
+                raise
+    return None
 
 
 def kill_node(cluster, node):

@@ -21,9 +21,9 @@ export class AutoSave {
   now(withAddress = true) {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const { game, isPaused, clocks } = this.current();
+    const { game, isPaused, clocks, room } = this.current();
     if (!game) return;
     if (withAddress) this.links = [...new Set([showLink(game.link()) ?? this.links[0], ...this.links])].slice(0, 2);
-    saveGame(game, { links: this.links, isPaused, clocks: clocks.saved() });
+    saveGame(game, { links: this.links, isPaused, clocks: clocks.saved(), room: room.saved() });
   }
 }

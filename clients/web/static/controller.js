@@ -3,23 +3,24 @@
 import { Activities } from "./activities.js";
 import { AutoSave } from "./autosave.js";
 import { Clocks } from "./clocks.js";
+import { EngineMoves } from "./engine_moves.js";
 import { Game } from "./game.js";
+import { heardVersion } from "./install.js";
 import { t, translateCard } from "./language.js";
-import { readLink, shareLink } from "./link.js";
+import { readLink } from "./link.js";
 import { reportValue } from "./panel.js";
-import { gifOf, pngOf } from "./picture.js";
+import { Room } from "./room.js";
 import { Search } from "./search.js";
-import { defaultSettings, engineOptions, hasChance, isForTwo, limits, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
+import { defaultSettings, engineOptions, hasChance, isForTwo, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
+import { Sharing } from "./sharing.js";
 import { Lost, Socket } from "./socket.js";
 import { Sound } from "./sound.js";
-import { copyText, loadGame, loadSettings, readFile, saveBlob, saveFile, saveSettings } from "./storage.js";
+import { loadGame, loadSettings, saveSettings } from "./storage.js";
 import { Study } from "./study.js";
 import { moveText, statusOf } from "./text.js";
 import { View } from "./view.js";
 
 const HINT = { seconds: 1 };
-const EVIL = { depth: 2 };
-export const PICTURES = ["png", "gif"]; // formats that the page makes itself
 const RETRY_DELAY = 1000; // milliseconds before a move is sent again to a daemon that is away
 
 export class Controller {
@@ -37,11 +38,16 @@ export class Controller {
     this.sound = new Sound();
     this.view = new View(this);
     this.socket = new Socket({
+      version: heardVersion,
       games: (games, isComplete) => this.gamesChanged(games, isComplete),
+      shared: (shared) => this.game && this.room.follow(shared),
       open: () => this.view.notice(""),
       lost: () => this.showLost(),
     });
     this.study = new Study(this);
+    this.room = new Room(this);
+    this.sharing = new Sharing(this);
+    this.engine = new EngineMoves(this);
     this.clocks = new Clocks({ tick: () => this.view.showSeats(), flag: (side) => this.flagged(side) });
     this.lastMove = 0; // when the position was shown, in milliseconds
     this.search = new Search(this.socket, {
@@ -62,7 +68,8 @@ export class Controller {
   // --- the connection and the daemons
 
   showLost() {
-    this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
+    if (!this.game) this.view.notice(t("notice.unreachable"));
+    else this.view.notice(this.isBusy ? t("notice.lost-with-move") : t("notice.lost"));
   }
 
   gamesChanged(games, isComplete) {
@@ -74,10 +81,15 @@ export class Controller {
     if (!games.length) return this.view.notice(t("notice.no-engine"));
     if (!this.game) return this.arrive();
     if (!this.card.isThere) return this.view.notice(t("notice.restarting", { game: this.card.title }));
-    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
-    this.view.notice(away.length && !isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
+    this.showAway();
+    if (this.room.isOn) this.room.enter(this.room.saved()); // a connection that is new has joined nothing
     if (!wasThere || !this.isThinking) this.proceed();
     return undefined;
+  }
+
+  showAway() {
+    const away = this.cards.filter((card) => !card.isThere).map((card) => card.title);
+    this.view.notice(away.length && !this.isComplete ? t("notice.away", { games: away.join(t("status.comma")) }) : "");
   }
 
   // Does something that may fail, and says so if it does; undefined then. A notice tells of a bridge or a daemon that is away.
@@ -107,7 +119,7 @@ export class Controller {
     const record = saved && (!linked || saved.links?.includes(location.hash)) ? saved : linked;
     const card = this.cards.find((each) => each.game === record?.game);
     if (record && !(card ?? { isThere: this.isComplete }).isThere) return this.view.notice(t("notice.waiting", { game: card?.title ?? record.game }));
-    this.view.notice("");
+    this.showAway();
     if (card && (await this.open(card, record))) return undefined;
     const first = this.cards.find((each) => each.isThere);
     if (!this.game && first) await this.open(first);
@@ -151,6 +163,7 @@ export class Controller {
     this.clocks.setUp(isForTwo(card) ? settings.clock : "", record?.clocks);
     this.view.openGame(isOther);
     this.showPosition(null);
+    if (record?.room || this.room.isOn) await this.room.enter(record?.room ?? null);
     this.autosave.now(); // so that a reload finds this game, however soon
     this.proceed();
     return true;
@@ -168,7 +181,7 @@ export class Controller {
     this.changeSetup(change);
     if ("clock" in change) this.clocks.setUp(change.clock);
     if ("one" in change || "two" in change || "environment" in change) this.isPaused = false;
-    this.view.showAdviser();
+    this.view.forms.showAdviser();
     this.showPosition(undefined);
     this.proceed();
   }
@@ -220,6 +233,7 @@ export class Controller {
 
   playIfLegal(move) {
     if (this.isBusy || !this.game.state.legal.some((each) => each.move === move)) return;
+    if (this.room.isOn && this.game.ply < this.game.moves.length) return; // the game of both goes on at its end
     this.isPaused = false;
     this.makeMoves([move]);
     if (!this.socket.isOpen) this.showLost();
@@ -232,6 +246,7 @@ export class Controller {
       if (this.moving?.token === token) this.moving = null;
       if (!made || !token.isCurrent) return; // what failed is not tried again at once
       this.showPosition(made);
+      this.room.moved();
       this.proceed();
     });
     this.moving = { token, done };
@@ -285,31 +300,10 @@ export class Controller {
     const mover = this.mover();
     const isWaiting = this.isPaused && !this.isYours;
     if (mover === "chance" && !isWaiting) this.makeMoves([]);
-    else if ((mover === "engine" || mover === "evil") && !isWaiting) this.engineMove(token, mover);
+    else if (mover === "engine" && !isWaiting && this.engine.isTurbo) this.engine.turbo(token);
+    else if ((mover === "engine" || mover === "evil") && !isWaiting) this.engine.move(token, mover);
     else if (this.settings.adviser && mover !== "nobody") this.think(token);
     else this.search.stop();
-  }
-
-  // Lines of play of a search whose strength counts: further lines would cost negascout a ply or two.
-  get engineLines() {
-    const { options } = this.settings;
-    return (options.method ?? options.engine) === "negascout" ? 1 : lineCount(this.card);
-  }
-
-  async engineMove(token, mover) {
-    const side = this.game.state.toMove;
-    const time = this.clocks.isOn ? { clock: this.clocks.query(side) } : limits(this.card, this.settings, side);
-    const query = { ...time, lines: this.engineLines };
-    const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: this.game.randomMove().split("@")[0] } } : {}; // see BOARD_KIND_TILES
-    const report = await this.think(token, { ...query, ...evil });
-    if (report?.move) await this.keepPace();
-    if (token.isCurrent && report?.move) this.makeMoves([report.move]);
-  }
-
-  // Waits, in a game that is only watched, until the position was shown for as long as was asked for.
-  async keepPace() {
-    const wait = this.isPersonPlaying ? 0 : Number(this.settings.pace) - (performance.now() - this.lastMove);
-    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
   }
 
   // Lets the clock of the side to move run, at the end of a game that has begun and is not paused.
@@ -385,36 +379,5 @@ export class Controller {
     if (!this.game) return;
     const status = { game: this.game, made, mover: this.mover(), names: sideNames(this.card), isPaused: this.isPaused, isPersonPlaying: this.isPersonPlaying };
     this.view.showStatus(statusOf(status));
-  }
-
-  // Saves a picture of the game: "png" of the position, "gif" of the line that is shown.
-  exportPicture(form) {
-    const { game, card } = this;
-    const progress = (done, total) => this.view.say(t("status.picture", { done, total }));
-    return this.attempt(async () => {
-      saveBlob(await (form === "png" ? pngOf(game, card) : gifOf(game, card, progress)), `${game.game}.${form}`);
-      this.showStatus();
-    });
-  }
-
-  exportGame(format) {
-    if (PICTURES.includes(format)) return this.exportPicture(format);
-    return this.attempt(async () => saveFile(await this.study.record(format), format));
-  }
-
-  importGame(file) {
-    return this.attempt(async () => {
-      const record = await readFile(file);
-      const card = this.cards.find((each) => each.game === record.game);
-      if (!card) throw new Error(t("error.no-daemon", { game: record.game }));
-      await this.open(card, { ...record, isPaused: true });
-    });
-  }
-
-  async copyLink() {
-    const { link, isWhole } = await shareLink(this.game);
-    const address = new URL(link, location.href).href;
-    const isCopied = await copyText(address);
-    this.view.say(!isCopied ? address : isWhole ? t("status.copied") : t("status.copied-position"));
   }
 }

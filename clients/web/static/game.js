@@ -13,6 +13,7 @@ export class Game {
     const nodes = unpackTree(tree ?? { moves });
     this.root = nodes[0];
     this.ply = 0;
+    this.seat = ""; // the side of this page in a game that two people share
     this.version = 0; // counts changes of the tree, and of the line that is shown
     this.states = new Map(); // of nodes
     this.follow(nodes[end] ?? nodes[at] ?? this.root);
@@ -107,6 +108,15 @@ export class Game {
     return made;
   }
 
+  // Adds moves that were made elsewhere, with the state after them and the points so far.
+  append(moves, state, points) {
+    let last = this.node;
+    for (const move of moves) last = last.child(move, true);
+    this.follow(last);
+    this.remember(last, state, points);
+    this.ply += moves.length;
+  }
+
   // Shows another ply.
   async go(ply) {
     this.ply = await this.load(ply);
@@ -134,6 +144,11 @@ export class Game {
     this.follow(node);
     this.ply = ply;
     return ply;
+  }
+
+  // The last node of a line of moves from the start, made if it is not there.
+  lineOf(moves) {
+    return moves.reduce((node, move) => node.child(move, true), this.root);
   }
 
   // Deletes a node with all that follows; the line that is shown then ends, or goes on, at its parent.

@@ -65,5 +65,6 @@ export function parseLink(hash) {
     start: fields.get("start") ?? "",
     moves: moves?.split(/[.,\s]+/).filter(Boolean) ?? [],
     points: Number.isFinite(points) ? points : 0,
+    ...(fields.get("room") ? { room: { name: fields.get("room"), side: fields.get("side") === "one" ? "one" : "two" } } : {}),
   };
 }

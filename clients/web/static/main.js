@@ -2,6 +2,7 @@
 
 import { Controller } from "./controller.js";
 import { byId, el } from "./dom.js";
+import { keepPage } from "./install.js";
 import { LANGUAGES, changeLanguage, language, translateDocument } from "./language.js";
 import { loadTheme, saveTheme } from "./storage.js";
 
@@ -24,3 +25,4 @@ byId("language").onchange = (event) => {
 };
 
 window.plyd = new Controller();
+keepPage();

@@ -7,6 +7,7 @@ import { isForTwo, sideNames } from "./settings.js";
 
 // The name of a side's player.
 export function playerName({ game, settings }, side) {
+  if (game.seat && !game.players[side === "one" ? 0 : 1]) return side === game.seat ? t("player.you") : t("player.friend");
   return game.players[side === "one" ? 0 : 1] || (settings[side] === "engine" ? "plyd" : t("player.you"));
 }
 

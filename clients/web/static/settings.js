@@ -55,7 +55,7 @@ export function limits(card, settings, side = "one") {
 export function defaultSettings(card) {
   const kind = isTiles(card) ? "tiles" : "stones";
   const level = DEFAULT_LEVELS[kind], reviewTime = DEFAULT_REVIEWS[kind];
-  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, reviewTime, clock: "", pace: "0", numbers: false, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
+  return { one: "you", two: "engine", environment: "chance", level, levelTwo: SAME, reviewTime, clock: "", pace: "0", turbo: false, numbers: false, adviser: false, variant: card.variants[0].name, columns: null, rows: null, forbidden: "", options: {} };
 }
 
 // The engine's options for a search; the search of a game against the evil environment expects its drops.
@@ -74,10 +74,11 @@ export function sideNames(card) {
   return { ...NAMES, ...Object.fromEntries((card?.sides ?? []).map(({ side, name }) => [side, name])) };
 }
 
-// Who decides now: you, engine, chance, evil, dropper (you, as the environment), or nobody.
+// Who decides now: you, a friend at another page, engine, chance, evil, dropper (you, as the environment), or nobody.
 export function moverOf(game, card, settings) {
   const side = game?.state.toMove;
   if (!side || game.flag) return "nobody";
+  if (game.seat) return side === game.seat ? "you" : "friend";
   if (side !== "environment") return settings[side];
   const dropper = settings.environment;
   if (dropper === "evil" && !card.capabilities.includes("environment")) return "chance";
@@ -145,7 +146,8 @@ function optionsForm(card, settings, changed) {
     const made = option.type === "choice" ? choice(id, option.label, option.choiceLabels, value, set)
       : option.type === "boolean" ? choice(id, option.label, { true: t("answer.yes"), false: t("answer.no") }, value, set)
       : field(id, option.label, { type: "number", value, min: option.minimum, max: option.maximum, step: option.type === "integer" ? 1 : "any" }, (input) => input.reportValidity() && set(input.value));
-    made.push(el("p", { class: "small help" }, option.help));
+    made[1].setAttribute("aria-describedby", `help-${option.name}`);
+    made.push(el("p", { class: "small help", id: `help-${option.name}` }, option.help));
     return made;
   });
   return el("details", {}, el("summary", {}, t("players.options")), el("div", { class: "form" }, ...parts));

@@ -9,13 +9,13 @@ export class Lost extends Error {}
 export const failure = (error) => Object.assign(new Error(error.message), error);
 
 export class Socket {
-  // listener: { games(list, isComplete), open(), lost() }
+  // listener: { games(list, isComplete), shared(room), open(), lost() }
   constructor(listener) {
     this.listener = listener;
     this.waiting = new Map(); // id -> { verb, fields, isSent, report, queue, resolve, reject }
     this.lastId = 0;
     this.delay = FIRST_DELAY;
-    this.isOpen = false;
+    this.isOpen = null; // true or false, once that is known
     this.games = new Set(); // games that this bridge knows
     this.isComplete = false;
     this.connect();
@@ -43,7 +43,7 @@ export class Socket {
       this.waiting.delete(id);
       request.reject(new Lost());
     }
-    if (wasOpen) this.listener.lost();
+    if (wasOpen !== false) this.listener.lost();
     setTimeout(() => this.connect(), this.delay);
     this.delay = Math.min(this.delay * 2, MAX_DELAY);
   }
@@ -53,14 +53,17 @@ export class Socket {
       this.delay = FIRST_DELAY; // the bridge has accepted us
       this.games = new Set(message.games.map((card) => card.game));
       this.isComplete = message.isComplete;
+      this.listener.version(message.version); // of the page that the bridge serves
       this.sendWaiting();
       this.listener.games(message.games, message.isComplete);
       return;
     }
+    if (message.shared && message.id === undefined) return this.listener.shared(message.shared);
     const request = this.waiting.get(message.id);
     if (!request) return;
     if (message.queue !== undefined) request.queue?.(message.queue);
     else if (message.turn !== undefined) request.turn?.(message);
+    else if (message.moves) request.moved?.(message.moves, message.state);
     else if (message.report && !message.report.final) request.report?.(message.report);
     else this.answer(request, message);
   }
@@ -68,7 +71,7 @@ export class Socket {
   answer(request, message) {
     this.waiting.delete(message.id);
     if (message.error) request.reject(failure(message.error));
-    else request.resolve(message.state ?? message.report ?? null);
+    else request.resolve(message.state ?? message.report ?? message.shared ?? null);
     this.sendWaiting();
   }
 
@@ -121,6 +124,20 @@ export class Socket {
   // Searches turns of a position's moves; `onTurn` gets { turn, points, report } of each. Resolves at the end.
   review(position, turns, query, onTurn) {
     return this.ask("review", { position, turns, ...query }, { turn: onTurn });
+  }
+
+  // What is shared in a room, which from now on tells of changes; and after a change of this page.
+  join(room) {
+    return this.ask("join", { room });
+  }
+
+  share(room, version, record) {
+    return this.ask("share", { room, version, record });
+  }
+
+  // Lets the engine of a tile game slide so many times; `onMoves` gets moves and the state after them. Resolves at the end.
+  run(position, slides, options, onMoves) {
+    return this.ask("run", { position, slides, options }, { moved: onMoves });
   }
 
   unreview() {

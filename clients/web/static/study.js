@@ -61,9 +61,9 @@ export class Study {
   }
 
   toggleReview() {
-    const { card, settings, engineLines } = this.controller;
+    const { card, settings, engine } = this.controller;
     if (this.review.isRunning) return this.review.stop();
-    const query = { lines: engineLines, options: engineOptions(card, settings), ...reviewLimits(card, settings) };
+    const query = { lines: engine.lines, options: engineOptions(card, settings), ...reviewLimits(card, settings) };
     return this.controller.attempt(() => this.review.start(this.game, query));
   }
 

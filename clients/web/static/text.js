@@ -106,6 +106,7 @@ function turnText({ game, mover, names, isPaused }) {
   const mustPass = game.state.legal.length > 0 && game.state.legal.every(({ kind }) => kind === "pass");
   if (mover === "you" && mustPass) return t("status.you-must-pass", { side });
   if (mover === "you") return game.hasChance ? t("status.your-move") : t("status.your-move-as", { side });
+  if (mover === "friend") return t("status.friend", { side });
   if (mover === "engine" && isPaused) return t("status.paused");
   if (mover === "engine") return game.hasChance ? t("status.engine-plays") : t("status.engine-thinks", { side });
   if (mover === "dropper") return game.node.tile?.label ? t("status.choose-cell-for", { tile: game.node.tile.label }) : t("status.choose-cell");

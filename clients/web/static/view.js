@@ -1,16 +1,17 @@
 // The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
 
-import { PICTURES } from "./controller.js";
 import { byId, el } from "./dom.js";
 import { Editor } from "./editor.js";
+import { Forms } from "./forms.js";
 import { gradeOf, gradesOf } from "./grade.js";
 import { showGraph } from "./graph.js";
 import { showMoves, showReview } from "./history.js";
 import { language, t, word } from "./language.js";
 import { clearReport, showOutcome, showReport, showValue } from "./panel.js";
 import { reportOf } from "./review.js";
-import { boardForm, isForTwo, isTiles, lineCount, playersForm, reviewTimes, setupForm, sideNames } from "./settings.js";
+import { isForTwo, isTiles, lineCount, reviewTimes, sideNames } from "./settings.js";
 import { cellsOf } from "./numbers.js";
+import { PICTURES } from "./sharing.js";
 import { showSeats } from "./seats.js";
 import { StoneBoard } from "./stones.js";
 import { TileBoard } from "./tiles.js";
@@ -25,7 +26,7 @@ export class View {
     this.drawnHistory = [];
     this.drawings = new Map(); // what the next frame draws, by name
     this.bindButtons();
-    this.bindForms();
+    this.forms = new Forms(controller, this);
     document.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("pagehide", () => controller.autosave.now(false));
     window.addEventListener("hashchange", () => controller.addressChanged());
@@ -36,9 +37,9 @@ export class View {
   bindButtons() {
     const { controller } = this;
     const actions = {
-      new: () => this.openSetup(),
+      new: () => this.forms.openSetup(),
       edit: () => this.editor.begin(),
-      "setup-edit": () => this.editBoard(),
+      "setup-edit": () => this.forms.editBoard(),
       "setup-close": () => byId("setup-dialog").close(),
       undo: () => controller.step(-1),
       redo: () => controller.step(1),
@@ -53,56 +54,12 @@ export class View {
       "best-line": () => controller.study.showBestLine(),
       promote: () => controller.study.promoteLine(),
       remove: () => controller.study.removeLine(),
-      link: () => controller.copyLink(),
-      export: () => controller.exportGame(byId("format").value),
+      link: () => controller.sharing.copyLink(),
+      invite: () => controller.sharing.invite(),
+      export: () => controller.sharing.exportGame(byId("format").value),
       import: () => byId("file").click(),
     };
     for (const [id, action] of Object.entries(actions)) byId(id).onclick = () => controller.game && action();
-  }
-
-  bindForms() {
-    const { controller } = this;
-    byId("file").onchange = (event) => {
-      const [file] = event.target.files;
-      event.target.value = "";
-      if (file) controller.importGame(file);
-    };
-    byId("review-time").onchange = (event) => controller.changeSetup({ reviewTime: event.target.value });
-    byId("ply").oninput = (event) => controller.goTo(Number(event.target.value));
-    byId("numbers").onchange = (event) => controller.changeSettings({ numbers: event.target.checked });
-    byId("sound").checked = controller.sound.isOn;
-    byId("sound").onchange = (event) => controller.sound.turn(event.target.checked);
-    for (const [i, side] of ["one", "two"].entries()) {
-      byId(`name-${side}`).onchange = (event) => {
-        controller.game.players[i] = event.target.value.trim();
-        this.showSeats();
-        controller.autosave.soon();
-      };
-    }
-    byId("adviser").onchange = (event) => controller.changeSettings({ adviser: event.target.checked });
-    byId("setup").onsubmit = (event) => {
-      event.preventDefault();
-      this.startGame();
-    };
-  }
-
-  openSetup() {
-    byId("setup-error").textContent = "";
-    byId("setup-dialog").showModal();
-    byId("setup-start").focus();
-  }
-
-  // Sets up a position on the board of the form.
-  async editBoard() {
-    await this.startGame();
-    if (!byId("setup-dialog").open) this.editor.begin();
-  }
-
-  // Starts the game of the form; one that cannot be is explained there.
-  async startGame() {
-    const isOpen = await this.controller.newGame(byId("start").value.trim());
-    if (isOpen) byId("setup-dialog").close();
-    else byId("setup-error").textContent = byId("status").textContent;
   }
 
   key(event) {
@@ -117,7 +74,7 @@ export class View {
       f: () => this.board.flip(),
       x: () => isForTwo(controller.card) && this.swap(),
       p: () => this.pass(),
-      n: () => this.openSetup(),
+      n: () => this.forms.openSetup(),
       m: () => controller.study.goToBad(1),
       M: () => controller.study.goToBad(-1),
       b: () => controller.study.showBestLine(),
@@ -144,7 +101,7 @@ export class View {
   swap() {
     const { one, two } = this.controller.settings;
     this.controller.changeSettings({ one: two, two: one });
-    this.showForms();
+    this.forms.show();
   }
 
   // --- what the page says
@@ -192,11 +149,12 @@ export class View {
 
   // Shows a game that was opened: its board, its forms, no report yet. `isOther`: another game than the one shown before.
   openGame(isOther) {
+    document.querySelector("main").inert = false; // until now, there was nothing to play
     if (this.editor.isOn) this.editor.end();
     if (byId("play").getBoundingClientRect().top < 0) window.scrollTo(0, 0);
     if (isOther || !this.board) this.setUpBoard();
     else this.board.shown = undefined;
-    this.showForms();
+    this.forms.show();
     clearReport(!this.controller.game.hasChance);
   }
 
@@ -237,31 +195,6 @@ export class View {
       el("button", { type: "button", class: "main", disabled: !isYours, title: each.kind === "pass" ? t("pass.title") : undefined, onclick: () => this.controller.play(each.move) }, name(each)));
     byId("choices").replaceChildren(...buttons);
     byId("choices").hidden = !buttons.length;
-  }
-
-  showForms() {
-    const { card, settings } = this.controller;
-    byId("players").replaceChildren(...playersForm(card, settings, (change) => this.controller.changeSettings(change)));
-    byId("setup-fields").replaceChildren(...setupForm(card, settings, (change) => this.controller.changeSetup(change)));
-    byId("board-form").replaceChildren(...boardForm(settings, (change) => this.controller.changeSettings(change)));
-    byId("numbers").checked = settings.numbers;
-    byId("numbers").parentElement.hidden = isTiles(card);
-    this.showNames();
-    this.showAdviser();
-  }
-
-  // The fields for the players' names.
-  showNames() {
-    const { card, game } = this.controller, names = sideNames(card);
-    byId("names").hidden = !isForTwo(card);
-    for (const [i, side] of ["one", "two"].entries()) {
-      byId(`name-${side}`).value = game.players[i];
-      byId(`name-${side}`).previousElementSibling.textContent = t("seats.name-of", { side: names[side] });
-    }
-  }
-
-  showAdviser() {
-    byId("adviser").checked = this.controller.settings.adviser;
   }
 
   // Shows the game's position; `made` are the moves since the position shown before, undefined if it does not follow.

@@ -8,9 +8,6 @@ negative of that if it loses, 0 for a draw. So it does not depend on the path to
 All windows are null windows: the bound is `alpha` at the root and at every second ply, and -alpha - 1 in between. The
 stack is explicit: one row per open position, the root's first, so that `search_slice` can pause at any node. A position
 is entered only if its parent could not decide it without a search (see parity.py).
-
-An entry of the table is one word, so that threads can share it: 40 bits that identify the position together with its
-place, then lower bound, upper bound, stones, and the column of the best move.
 """
 
 from typing import Any, NamedTuple
@@ -18,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plyd.engines.connect4.exact.parity import LANE_WORDS, RANK, SAFE, WINS, look_at_moves, told_by_parity
+from plyd.engines.connect4.exact.entries import FOUR, NO_COLUMN, OFFSET, bounds_of, entry_of, place_of, remember
+from plyd.engines.connect4.exact.ordering import lines_through, praise, rank_moves
+from plyd.engines.connect4.exact.parity import LANE_WORDS, SAFE, WINS, look_at_moves, told_by_parity
 from plyd.engines.connect4.exact.words import (
     CELLS,
     COLUMN,
     COLUMNS,
-    KEY_BITS,
     MINE,
     NO_STONE,
-    ONE,
     ROWS,
     TAKEN,
     UPPER,
@@ -39,21 +36,13 @@ from plyd.engines.connect4.exact.words import (
     safe_moves,
     winning_cells,
 )
-from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, pointer_to, prefetch
+from plyd.engines.core.intrinsics import count_bits, is_raised, monotonic_ns, pointer_to, prefetch
 from plyd.engines.core.kernel_cache import njit
 
 PLIES = COLUMNS * ROWS + 1
 ENTER, NEXT, LEAVE = range(3)  # next task at the top of the stack
 YOUR_WINS, MOVES, KEY = 3, 4, 5  # items of a row of Stack.board after mine, yours and taken
 POLL = 1023
-OFFSET = 64  # added to a value to make it positive
-SCATTER = np.uint64(0x9E3779B97F4A7C15)
-KEY_MASK, CHECK_MASK = np.uint64((1 << KEY_BITS) - 1), np.uint64((1 << 40) - 1)
-CHECK_SHIFT, LOWER_SHIFT, UPPER_SHIFT, STONES_SHIFT = (np.uint64(n) for n in (24, 17, 10, 4))
-SEVEN, SIX, FOUR = np.uint64(127), np.uint64(63), np.uint64(15)
-LEAST_BITS = 17  # of a table's size: a pair's place has 16 bits or more of a key's 56, the check 40
-NO_COLUMN = 15
-KNOWN_MOVE = 100_000  # rank of the table's move
 TABLE_CELLS = 10  # with so many empty cells or fewer a search is cheaper than a look at the table
 LOOK_AHEAD_CELLS = 14  # with more empty cells all replies are looked up in the table before one is searched
 
@@ -78,9 +67,10 @@ class Stack(NamedTuple):
     board: NDArray[np.uint64]  # (PLIES * 8,): of each open position mine, yours, taken, your wins, safe moves, key
     lanes: NDArray[np.uint64]  # (PLIES * LANE_WORDS,): what is known of its moves, see parity.py
     order: NDArray[np.int64]  # (PLIES * 8,): columns to try, best last, with their ranks
-    count: NDArray[np.int64]  # (PLIES,): number of columns left in `order`
+    count: NDArray[np.int64]  # (PLIES * 2,): number of columns left in `order`, and number at first
     best: NDArray[np.int64]  # (PLIES,): best value so far
     lines: NDArray[np.int64]  # (64,): of each cell how many lines of four it is in
+    history: NDArray[np.int64]  # (2 * 64,): of each side and cell how often it was better than moves tried before it
     at: NDArray[np.int64]  # (8,): depth, task, value of the last child, nodes so far, best column at the root
 
 
@@ -91,64 +81,12 @@ def stack_for(board: NDArray[np.uint64]) -> Stack:
         np.zeros(PLIES * 8, words),
         np.zeros(PLIES * LANE_WORDS, words),
         np.zeros(PLIES * 8, numbers),
-        np.zeros(PLIES, numbers),
+        np.zeros(PLIES * 2, numbers),
         np.zeros(PLIES, numbers),
         lines_through(board),
+        np.zeros(2 * 64, numbers),
         np.zeros(8, numbers),
     )
-
-
-def lines_through(board: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Of each cell by its bit, in how many lines of four cells it is."""
-    cells = int(board[MINE] | board[YOURS] | (CELLS & ~board[TAKEN]))
-    found = np.zeros(64, np.int64)
-    for cell in range(KEY_BITS):
-        for step in (1, 6, 7, 8):
-            line = [cell + step * i for i in range(4)]
-            if all(cells >> bit & 1 for bit in line):
-                found[line] += 1
-    return found
-
-
-@njit(cache=True, nogil=True, inline="always")
-def place_of(key: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The place of a position's first entry in a table of 2**bits, and its check."""
-    scattered = (key * SCATTER) & KEY_MASK
-    return (scattered >> (np.uint64(KEY_BITS + 1) - bits)) << ONE, scattered & CHECK_MASK
-
-
-@njit(cache=True, nogil=True, inline="always")
-def entry_of(entries: Any, place: int, check: int) -> int:
-    """A position's entry, 0 if there is none."""
-    entry = entries[place]
-    if entry >> CHECK_SHIFT != check:
-        entry = entries[place + ONE]
-    return entry if entry >> CHECK_SHIFT == check else ZERO
-
-
-@njit(cache=True, nogil=True, inline="always")
-def bounds_of(entry: int) -> tuple[int, int]:
-    """Lower and upper bound of an entry."""
-    low = np.int64((entry >> LOWER_SHIFT) & SEVEN) - OFFSET
-    return low, np.int64((entry >> UPPER_SHIFT) & SEVEN) - OFFSET
-
-
-@njit(cache=True, nogil=True, inline="always")
-def rank_moves(orders: Any, row: int, lanes: Any, lane: int, lines: Any, moves: int, known: int) -> int:
-    """Order the moves: the table's move last, before it by winning cells made and by lines through the cell."""
-    number = 0
-    while moves != ZERO:
-        bit = np.int64(lowest_bit_index(moves))
-        column = column_of(moves)
-        moves &= moves - ONE
-        rank = np.int64(lanes[lane + RANK + column]) + lines[bit] + (KNOWN_MOVE if column == known else 0)
-        place = number
-        while place > 0 and orders[row + place - 1] >> 3 >= rank:
-            orders[row + place] = orders[row + place - 1]
-            place -= 1
-        orders[row + place] = rank << 3 | column
-        number += 1
-    return number
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -200,6 +138,7 @@ def search_slice(
     """
     boards, lanes, orders = pointer_to(stack.board), pointer_to(stack.lanes), pointer_to(stack.order)
     counts, bests, lines = pointer_to(stack.count), pointer_to(stack.best), pointer_to(stack.lines)
+    history = pointer_to(stack.history)
     entries, words = pointer_to(table), pointer_to(board)
     no_stone, upper_cells = board[NO_STONE], board[UPPER]
     root_stones = np.int64(count_bits(board[MINE] | board[YOURS]))
@@ -269,7 +208,7 @@ def search_slice(
                     move = later & (ZERO - later)
                     later ^= move
                     prefetch(entries, np.int64(place_of(key_of(yours, taken | move), table_bits)[0]))
-            number = rank_moves(orders, row, lanes, lane, lines, moves, known)
+            number = rank_moves(orders, row, lanes, lane, lines, history, left & 1, moves, known)
             if left > LOOK_AHEAD_CELLS:
                 number, known_best, column = look_up_replies(
                     entries, table_bits, orders, row, number, yours, taken, cells, bound
@@ -281,7 +220,7 @@ def search_slice(
             if number == 0:
                 value = best
                 continue
-            counts[depth], bests[depth] = number, best
+            counts[depth], counts[PLIES + depth], bests[depth] = number, number, best
             task = NEXT
         elif task == NEXT:
             counts[depth] -= 1
@@ -308,59 +247,15 @@ def search_slice(
                 value, task = bests[depth], LEAVE
                 if depth == 0 and value > bound:
                     stack.at[4] = column
+                if value > bound:
+                    cells, side = playable(boards[row + TAKEN]), (left + 1) & 1
+                    praise(history, side, orders, row, counts[depth], counts[PLIES + depth], cells)
                 if left + 1 > TABLE_CELLS:
                     place, check = place_of(boards[row + KEY], table_bits)
                     remember(entries, place, check, value, value > bound, column, root_stones + depth, root_stones)
     stack.at[0], stack.at[1], stack.at[2] = depth, task, value
     stack.at[3] += count
     return is_answered
-
-
-@njit(cache=True, nogil=True, inline="always")
-def remember(
-    entries: Any, place: int, check: int, value: int, is_lower: bool, column: int, stones: int, oldest: int
-) -> None:
-    """Store a bound: in the first entry if that has more stones or is out of date, else in the second."""
-    entry = entries[place]
-    if entry >> CHECK_SHIFT != check:
-        kept = np.int64((entry >> STONES_SHIFT) & SIX)
-        if kept != 0 and kept >= oldest and kept < stones:
-            place += ONE
-            entry = entries[place]
-    low, high = -OFFSET, OFFSET - 1
-    if entry >> CHECK_SHIFT == check:
-        low = np.int64((entry >> LOWER_SHIFT) & SEVEN) - OFFSET
-        high = np.int64((entry >> UPPER_SHIFT) & SEVEN) - OFFSET
-    if is_lower:
-        low = value
-    else:
-        high = value
-        column = np.int64(NO_COLUMN)
-    entries[place] = (
-        (check << CHECK_SHIFT)
-        | (np.uint64(low + OFFSET) << LOWER_SHIFT)
-        | (np.uint64(high + OFFSET) << UPPER_SHIFT)
-        | (np.uint64(stones) << STONES_SHIFT)
-        | np.uint64(column)
-    )
-
-
-@njit(cache=True, nogil=True)
-def spread(table: Any, bits: int, more_bits: int) -> None:
-    """Move the entries of a table of 2**bits to their places in one of 2**more_bits, in the same array.
-
-    A pair's new place is never lower than its old one, so the highest goes first.
-    """
-    for pair in range((1 << (bits - 1)) - 1, -1, -1):
-        for old in range(2 * pair, 2 * pair + 2):
-            entry = table[old]
-            if entry == ZERO:
-                continue
-            table[old] = ZERO
-            high = np.uint64(pair) >> np.uint64(bits - LEAST_BITS)
-            scattered = (high << np.uint64(40)) | (entry >> CHECK_SHIFT)
-            place = np.int64(scattered >> np.uint64(KEY_BITS + 1 - more_bits)) << 1
-            table[place if table[place] == ZERO else place + 1] = entry
 
 
 def ask(stack: Stack, board: NDArray[np.uint64]) -> None:

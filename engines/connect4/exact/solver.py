@@ -1,6 +1,7 @@
 """The solver of one position for the searcher: its result, and if asked for the result of every column."""
 
 import threading
+from collections.abc import Collection
 
 from plyd.engines.connect4.exact.book import Book
 from plyd.engines.connect4.exact.table import Table
@@ -52,7 +53,7 @@ class ExactSolver:
     @property
     def is_finished(self) -> bool:
         """Whether all that was asked for is known."""
-        return self._next is None
+        return self._next() is None
 
     @property
     def nodes(self) -> int:
@@ -62,41 +63,44 @@ class ExactSolver:
     def work(self, deadline_ns: int, nodes: int, stop: Stop) -> None:
         """Continue within the limits."""
         end = self.nodes + nodes
-        while (task := self._next) and (left := end - self.nodes) > 0:
-            task.work(deadline_ns, left, stop)
-            if not task.is_finished:
+        while (found := self._next()) and (left := end - self.nodes) > 0:
+            task, distance = found
+            task.work(deadline_ns, left, stop, distance=distance)
+            if not task.has(distance=distance):
                 return
 
     def work_beside(self, deadline_ns: int, nodes: int, stop: Stop) -> None:
         """Continue within the limits with what no other thread is working on; `nodes` are this thread's."""
-        worked: set[Valuation] = set()
-        while nodes > 0 and (task := self._claim(worked)):
+        while nodes > 0 and (found := self._claim()):
+            task, distance = found
             before = task.nodes
-            task.work(deadline_ns, nodes, stop, is_alone=False)
+            task.work(deadline_ns, nodes, stop, distance=distance, is_alone=False)
             nodes -= task.nodes - before
-            worked.add(task)
             self._claimed.discard(task)
+            if not task.has(distance=distance):
+                return
 
     def make_room(self) -> None:
         """Enlarge the table if a search needs it; called when no thread works."""
-        most = max((task.nodes for task in self._tasks if not task.is_finished), default=0)
+        most = max((task.nodes for task in (self._root, *self._others.values()) if not task.is_finished), default=0)
         if self._table.nodes_to_growth(most) == 0:
             self._table.grow()
 
-    def _claim(self, worked: set[Valuation]) -> Valuation | None:
-        """A task for this thread alone, other than those it worked on already."""
+    def _claim(self) -> tuple[Valuation, bool] | None:
+        """What to work on next, for this thread alone."""
         with self._claiming:
-            taken = self._claimed | worked
-            found = next((task for task in self._tasks if not task.is_finished and task not in taken), None)
+            found = self._next(self._claimed)
             if found:
-                self._claimed.add(found)
+                self._claimed.add(found[0])
             return found
 
-    @property
-    def _tasks(self) -> tuple[Valuation, ...]:
-        """What to work on: the position first, then its columns."""
-        return (self._root, *self._others.values()) if self._every_column else (self._root,)
-
-    @property
-    def _next(self) -> Valuation | None:
-        return next((task for task in self._tasks if not task.is_finished), None)
+    def _next(self, without: Collection[Valuation] = ()) -> tuple[Valuation, bool] | None:
+        """What to work on next, and whether for its distance: first all results, then all distances; the position
+        before its columns.
+        """
+        tasks = (self._root, *self._others.values()) if self._every_column else (self._root,)
+        for distance in (False, True):
+            for task in tasks:
+                if task not in without and not task.has(distance=distance):
+                    return task, distance
+        return None

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from plyd.engines.connect4.exact.kernel import LEAST_BITS, spread
+from plyd.engines.connect4.exact.entries import LEAST_BITS, spread
 from plyd.engines.core.memory import dense_zeros
 
 ENTRY_BYTES = 8

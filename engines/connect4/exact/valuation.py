@@ -70,16 +70,19 @@ class Valuation:
         """Positions searched so far."""
         return int(self._stack.at[3]) if self._stack else 0
 
-    def work(self, deadline_ns: int, nodes: int, stop: Stop, *, is_alone: bool = True) -> None:
-        """Continue within the limits, through as many questions as can be answered.
+    def has(self, *, distance: bool) -> bool:
+        """Whether the result is known, and with `distance` all that is wanted."""
+        return self.is_finished or (not distance and self.proven is not None)
 
-        The table may grow, unless other threads use it (not `is_alone`).
+    def work(self, deadline_ns: int, nodes: int, stop: Stop, *, distance: bool = True, is_alone: bool = True) -> None:
+        """Continue within the limits, through as many questions as can be answered; without `distance` until the
+        result is known. The table may grow, unless other threads use it (not `is_alone`).
         """
         if self._stack is None:
             self._stack = kernel.stack_for(self.board)
             self._ask()
         end = self.nodes + nodes
-        while not self.is_finished and self.nodes < end:
+        while not self.has(distance=distance) and self.nodes < end:
             room = self._table.nodes_to_growth(self.nodes) if is_alone else None
             if room == 0:
                 self._table.grow()

@@ -32,7 +32,7 @@ PUBLISH_SECONDS = 20.0
 CHUNK_SECONDS = 1.0  # aimed at
 CHUNKS_AT_ONCE = 2  # of a worker: its threads have the second when the first runs out of games
 TABLE_ENTRIES = 1 << 16
-ONE_MACHINE_ONLY = ("every", "evil", "stages")  # of a plan: these need a player that learns
+ONE_MACHINE_ONLY = ("every", "evil", "stages", "pool")  # of a plan: these need a player that learns
 
 
 class ClusterTileTrainer(TileTrainer):

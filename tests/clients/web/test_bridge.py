@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from plyd.clients.web import fair_queue
-from plyd.clients.web.app import make_app
+from plyd.clients.web.app import STATIC, make_app
 from plyd.clients.web.cli import MAX_MESSAGE_BYTES
 from tests.patience import LONG, SOON, until
 from tests.ports import free_place
@@ -38,13 +38,12 @@ def house():
 class Bridge:
     """A bridge on a socket of its own."""
 
-    def __init__(self, house, *targets, names=()):
-        listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, house, *targets, names=(), port=0, static=STATIC):
+        listener = socket.create_server(("127.0.0.1", port))
         self.host = f"127.0.0.1:{listener.getsockname()[1]}"
         self.url = f"http://{self.host}"
-        config = uvicorn.Config(
-            make_app(targets, names), ws_max_size=MAX_MESSAGE_BYTES, log_level="error", timeout_graceful_shutdown=1
-        )
+        app = make_app(targets, names, static)
+        config = uvicorn.Config(app, ws_max_size=MAX_MESSAGE_BYTES, log_level="error", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._serving = house.begin(self._server.serve(sockets=[listener]))
         until(lambda: self._server.started)
@@ -333,6 +332,25 @@ def test_a_review_can_be_ended_and_gives_way_to_the_next_and_to_searches(page):
     assert page.ask("unreview")["ok"]
 
 
+def test_pages_that_share_a_game_hear_of_each_other_and_the_first_change_counts(bridge, page):
+    room = "abcdefgh-ABCDEFGH"
+    assert page.ask("join", room=room)["shared"] == {"room": room, "version": 0, "record": None, "pages": 1}
+    with Page(bridge) as other:
+        assert other.ask("join", room=room)["shared"]["pages"] == 2
+        assert page.hear() == {"shared": {"room": room, "version": 0, "record": None, "pages": 2}}
+        assert page.ask("share", room=room, version=0, record={"moves": ["2"]})["shared"]["version"] == 1
+        assert other.hear()["shared"]["record"] == {"moves": ["2"]}
+        late = other.ask("share", room=room, version=0, record={"moves": ["1"]})["shared"]
+        assert (late["version"], late["record"]) == (1, {"moves": ["2"]})
+    assert page.hear()["shared"]["pages"] == 1
+    for name, record, message in (
+        ("x", {}, "room is 'x'"),
+        (room, [], "record is []"),
+        (room, {"a": "b" * 70_000}, "record is"),
+    ):
+        assert message in page.ask("share", room=name, version=1, record=record)["error"]["message"]
+
+
 def test_a_review_that_cannot_be_is_refused(page):
     for turns in ([5], [-1], "0", [True], None):
         message = page.ask("review", position=GAME, turns=turns)["error"]["message"]
@@ -551,11 +569,30 @@ def test_a_daemon_that_goes_and_comes_back_is_told_and_searches_go_on(house):
             bridge.close()
 
 
+def test_a_game_that_is_starting_is_told_as_such_and_then_as_served(house):
+    engine = FakeEngine()
+    engine.gate.clear()
+    with OpenDaemon(house, engine, warm=False) as daemon:
+        bridge = Bridge(house, daemon.target)
+        page = Page(bridge)  # not in a `with`, which waits until all are served
+        try:
+            until(
+                lambda: [(card["game"], card["isThere"]) for card in page.hear_games()["games"]] == [("sticks", False)]
+            )
+            engine.gate.set()
+            until(lambda: page.hear_games()["isComplete"])
+            assert page.games["games"][0]["isThere"]
+        finally:
+            engine.gate.set()
+            page.socket.close()
+            bridge.close()
+
+
 def test_before_any_daemon_is_there_the_page_is_told_so(house):
     bridge = Bridge(house, free_place())
     try:
         page = Page(bridge)
-        assert page.hear() == {"games": [], "isComplete": False}
+        assert page.hear().items() >= {"games": [], "isComplete": False}.items()
         assert "games are none yet" in page.ask("apply", position={"game": "sticks"})["error"]["message"]
         page.socket.close()
         with pytest.raises(urllib.error.HTTPError, match="503"):

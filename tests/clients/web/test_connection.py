@@ -4,6 +4,7 @@ import asyncio
 import json
 
 from plyd.clients.web.connection import MAX_REQUESTS, PageConnection
+from plyd.clients.web.rooms import Rooms
 
 POSITION = {"game": "sticks"}
 
@@ -33,7 +34,7 @@ class Frozen:
 
     def __init__(self):
         self.daemons = Daemons()
-        self.page = PageConnection(None, self.daemons)
+        self.page = PageConnection(None, self.daemons, Rooms())
         self.page._stream = self.daemons
         self.number = 0
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from plyd.engines.book import book as book_command
 from plyd.engines.connect4.engine import Connect4
 from plyd.engines.connect4.exact import book as book_module
-from plyd.engines.connect4.exact.book import Book, read_book, shipped_book
+from plyd.engines.connect4.exact.book import Book, most_stones, read_book, shipped_book
 from plyd.engines.connect4.exact.build import BookBuilder
 from plyd.engines.connect4.exact.solver import ExactSolver
 from plyd.engines.connect4.exact.table import Table
@@ -166,6 +166,29 @@ def test_a_best_move_is_found_where_a_book_ends(whole):
         result, plies = game.result(game.stacks(position), depth_of(position))
         solver.work(NEVER, NEVER, Stop())
         assert game.results(game.stacks(position), depth_of(position))[solver.verdict.column] == (result, plies)
+
+
+def test_a_search_looks_positions_up_in_its_book(whole):
+    is_last = np.array([most_stones(whole.keys[i : i + 1]) == PLIES for i in range(len(whole))])
+    last = Book(BOARD, whole.keys[is_last], whole.values[is_last])
+    assert last.listed.plies == PLIES
+    nodes = {None: 0, last: 0}
+    for position in early_positions(BOARD, PLIES - 2):
+        for book in nodes:
+            solver = ExactSolver(position, Table(1 << 20), book, every_column=True)
+            solver.work(NEVER, NEVER, Stop())
+            results = slow_game(BOARD).results(slow_game(BOARD).stacks(position), depth_of(position))
+            found = {column: ("DWL".index(p.result.value[0].upper()), p.plies) for column, p in solver.columns.items()}
+            assert found == {column: (result % 3, plies) for column, (result, plies) in results.items()}
+            nodes[book] += solver.nodes
+    assert nodes[last] < nodes[None] / 2
+
+
+def test_a_book_continues_the_shipped_one(shipped, whole):
+    assert not BookBuilder(BOARD, PLIES, megabytes=8).is_complete
+    whole.save(shipped / f"connect4-{BOARD}.book")
+    shipped_book.cache_clear()
+    assert BookBuilder(BOARD, PLIES, megabytes=8).is_complete
 
 
 def test_the_command_makes_a_book_and_says_how_far_it_is(tmp_path, monkeypatch):

@@ -180,9 +180,18 @@ def test_threads_that_share_a_table_find_the_same_results():
 
 def test_a_thread_never_works_on_what_another_has():
     solver = ExactSolver(position_after("444444"), Table(1 << 20), None, every_column=True)
-    tasks = [solver._claim(set()) for _ in range(8)]
-    assert len(set(tasks[:7])) == 7  # the position and its six columns
+    tasks = [solver._claim() for _ in range(8)]
+    assert len({task for task, distance in tasks[:7] if not distance}) == 7  # the position and its six columns
     assert tasks[7] is None
+
+
+def test_the_results_of_all_columns_are_known_before_a_distance():
+    solver = ExactSolver(position_after("4277454225"), Table(1 << 22), None, every_column=True)
+    while any(proven.plies is None for proven in solver.columns.values()) or len(solver.columns) < 7:
+        if solver._next()[1]:
+            assert len(solver.columns) == 7
+        solver.work(NEVER, 500, Stop())
+    assert solver.nodes > 500
 
 
 def test_a_stopped_solver_resumes():

@@ -185,13 +185,13 @@ def test_a_solver_that_hears_the_result_finds_the_distance_and_a_move_that_takes
 def test_no_kernel_is_left_to_compile_once_the_engine_is_warm():
     code = """
 from plyd.engines import registry
-from plyd.engines.connect4.exact import book, kernel as exact, words
+from plyd.engines.connect4.exact import book, entries, kernel as exact, words
 from plyd.engines.connect4.graph import kernel as graph, memory
 from plyd.engines.connect4.solver import alpha_beta
 from plyd.engines.connect4.uct import kernel as uct
 registry.load("connect4").warm_up()
 kernels = (graph.enter, graph.search_slice, memory.recycle, alpha_beta.work, uct.grow)
-kernels += (exact.search_slice, exact.spread, words.least_key)
+kernels += (exact.search_slice, entries.spread, words.least_key)
 print(*(len(kernel.signatures) for kernel in kernels))
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher

@@ -311,6 +311,14 @@ def test_a_caller_whose_deadline_passes_frees_its_slot(sticks):
     until(sticks.is_idle)
 
 
+@pytest.mark.slow
+def test_a_search_that_is_silent_for_minutes_outlives_the_pings_of_its_caller(sticks):
+    with Caller(sticks.target, ("grpc.keepalive_time_ms", 30_000)) as caller:  # as our clients; it was cut after 180 s
+        call = caller.engine.Search.future(search_request(options=SLOW))
+        with pytest.raises(grpc.FutureTimeoutError):  # it searches on
+            call.result(timeout=220)
+
+
 # --- What a report says -----------------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ GAMES = {
     "connect4": "Connect Four",
     "gomoku": "Gomoku",
 }
+CONTEXT = {"viewport": {"width": 1280, "height": 900}, "service_workers": "block"}  # test_install.py has the worker
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -92,7 +93,7 @@ def visit(up, chromium):
 
     def visit(game="", link="", context=None, **settings):
         if context is None:
-            context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | settings)
+            context = chromium.new_context(**CONTEXT | settings)
             context.set_default_timeout(1000 * SOON)
             contexts.append(context)
         page = context.new_page()

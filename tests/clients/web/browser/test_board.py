@@ -38,6 +38,23 @@ def test_a_position_is_set_up_and_one_that_cannot_occur_is_explained(visit):
     eventually(page, "app.game.start === 'b 10 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0'")
 
 
+def test_two_people_play_on_one_link_and_a_reload_finds_the_game_again(visit):
+    page = visit("connect4")
+    link = told(page, "app.room.open('one')")
+    told(page, "(app.showPosition(undefined), 0)")
+    other = visit(link=link)
+    eventually(other, "app.mover() === 'friend'")
+    make_move(page, page.locator(".point").nth(3), "4")
+    eventually(other, "app.game.moves.join() === '4' && app.mover() === 'you'")
+    assert told(page, "app.mover()") == "friend"
+    make_move(other, other.locator(".point").nth(2), "3")
+    eventually(page, "app.game.moves.join() === '4,3' && app.mover() === 'you'")
+    other.reload()
+    eventually(other, "app?.room?.isOn && app.game.moves.join() === '4,3' && app.mover() === 'friend'")
+    make_move(page, page.locator(".point").nth(3), "4")
+    eventually(other, "app.game.moves.join() === '4,3,4' && app.mover() === 'you'")
+
+
 def saved(page, form):
     page.get_by_label("Format").select_option(form)
     with page.expect_download() as download:

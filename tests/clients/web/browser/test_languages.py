@@ -30,7 +30,8 @@ def test_the_browser_chooses_the_language_and_a_person_another_which_is_remember
     page.get_by_text("更多選項").click()
     set_up(page, 白方="你", 方法="NegaScout")
     assert page.inner_text("#status").startswith("輪到你走")
-    assert page.get_by_label("執行緒數").get_attribute("title").startswith("一次搜尋")
+    assert page.get_by_label("執行緒數").get_attribute("aria-describedby") == "help-threads"
+    assert page.inner_text("#help-threads").startswith("一次搜尋")
     make_move(page, page.get_by_role("gridcell", name=re.compile(r"^h8\W")), "h8")
     page.get_by_label("語言").select_option(label="English")
     eventually(page, "document.documentElement.lang === 'en' && app.game?.ply === 1")

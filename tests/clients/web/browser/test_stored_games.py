@@ -3,17 +3,6 @@
 from tests.clients.web.browser.conftest import choose, eventually, make_move, new_game, point, set_up, state_of, told
 
 
-def test_a_reload_keeps_the_game_and_its_history(visit):
-    page = visit("gomoku")
-    set_up(page, White="You")
-    for name in ("h8", "h9", "i9"):
-        make_move(page, point(page, name), name)
-    page.reload()
-    eventually(page, "app.game?.ply === 3")
-    page.get_by_role("button", name="Undo").click()
-    eventually(page, "app.game.ply === 2 && app.game.moves.length === 3")
-
-
 def test_a_reload_keeps_the_points_and_the_undo_of_a_tile_game(visit):
     page = visit("2048")
     set_up(page, Strength="At a glance", Player="Engine")
