@@ -19,7 +19,7 @@ from plyd.engines import registry
 
 pytest.importorskip("tests.servers.daemons", reason="not in a checkout of plyd")
 
-from tests.clients.web.browser.conftest import chromium, eventually, point, set_up, state_of, told  # noqa: F401
+from tests.clients.web.browser.conftest import chromium, eventually, new_game, point, set_up, state_of, told  # noqa: F401
 from tests.clients.web.test_bridge import Bridge
 from tests.patience import LONG, SOON, until
 from tests.plugins.packages import install
@@ -184,8 +184,7 @@ def test_sizes_of_the_card_are_offered_and_the_engine_plays_itself(visit):
     page = visit("#game=othello")
     size = page.get_by_label("Size")
     assert [size.get_attribute(name) for name in ("min", "max", "step")] == ["6", "10", "2"]
-    size.fill("10")
-    page.get_by_role("button", name="New game").click()
+    new_game(page, Size="10")
     eventually(page, "app.game.start === '10x10'")
     set_up(page, Strength="Beginner", Black="Engine", White="Engine")
     eventually(page, "app.game.ply > 6")

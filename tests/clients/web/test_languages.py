@@ -77,7 +77,6 @@ def used_keys():
 def daemon_words():
     """The names by which cards are translated: all of them, and among them those that English puts in words too."""
     words, in_words = {f"format.{form}" for form in (*FILES, "png", "gif")}, set()  # pictures are made by the page
-    words.add("game.othello")  # of the examples
     for game in registry.ENGINES:
         engine = registry.load(game)
         words |= {f"game.{game}", *(f"side.{side.name}" for side in engine.card.sides)}

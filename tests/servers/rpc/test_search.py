@@ -314,8 +314,9 @@ def test_a_caller_whose_deadline_passes_frees_its_slot(sticks):
 @pytest.mark.slow
 def test_a_search_that_is_silent_for_minutes_outlives_the_pings_of_its_caller(sticks):
     with Caller(sticks.target, ("grpc.keepalive_time_ms", 30_000)) as caller:  # as our clients; it was cut after 180 s
-        report = caller.engine.Search(search_request(options=SLOW), timeout=220).report
-    assert report.stop_reason == search_pb2.STOP_REASON_TIME
+        call = caller.engine.Search.future(search_request(options=SLOW))
+        with pytest.raises(grpc.FutureTimeoutError):  # it searches on
+            call.result(timeout=220)
 
 
 # --- What a report says -----------------------------------------------------------------------------------------------
