@@ -36,9 +36,11 @@ class ExactSolver:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What is proven so far of the position; None if nothing is."""
-        proven = self._root.proven
-        return Verdict(proven, self._root.column) if proven else None
+        """What is proven so far of the position; None if nothing is, or if no move is known that achieves it."""
+        proven, column = self._root.proven, self._root.column
+        if proven and column is None:  # the position is in the book, its best move is not
+            return Verdict(Proven(Result.LOSS), None) if proven.result is Result.LOSS else None
+        return Verdict(proven, column) if proven else None
 
     @property
     def columns(self) -> dict[int, Proven]:

