@@ -6,7 +6,6 @@ answers, and reads again once they are sent. So a connection uses a bounded buff
 
 import asyncio
 import contextlib
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from plyd.clients.commands.solve import FIRST_SECONDS, GAME, MALFORMED, LineBuff
 from plyd.clients.library.aio import AsyncEngineClient
 from plyd.clients.library.channel import Endpoint
 from plyd.clients.library.errors import Cancelled, Overloaded, PlydError, Unavailable
-from plyd.clients.library.line_server import bind, enable_keepalive
+from plyd.clients.library.line_server import enable_keepalive, serve_until_signal
 from plyd.clients.library.locate import DaemonSource, ExistingDaemon, RestartingDaemon
 from plyd.v1 import engine_pb2
 
@@ -31,23 +30,11 @@ MAX_LOG_LINES = 10  # per second, on stderr
 
 async def serve(endpoint: Endpoint, connect: str | None, *, moves: bool, greeting: bytes) -> None:
     """Answer connections until SIGTERM or SIGINT. Prints its address on stdout once it is ready."""
-    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
     log = RateLimitedLog()
     client = SolveClient(ExistingDaemon(connect) if connect is not None else RestartingDaemon(GAME), log, moves=moves)
     solver = SolveServer(client, log, greeting)
     try:
-        server, bound = await bind(endpoint, solver.serve, READ_BYTES)  # first, since it fails fast
-        stopped, ready = asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(client.ready())
-        await asyncio.wait({stopped, ready}, return_when=asyncio.FIRST_COMPLETED)
-        if ready.done():
-            ready.result()
-            await server.start_serving()
-            print(f"listening on {bound}", flush=True)
-            await stopped
-        ready.cancel()
-        server.close()
+        await serve_until_signal(endpoint, solver.serve, READ_BYTES, client.ready)
         await solver.close()
     finally:
         await client.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import Awaitable, Callable
 
@@ -10,10 +11,29 @@ from plyd.clients.library.errors import BadEndpoint
 
 PROBE_SECONDS = 60  # of silence, before TCP keepalive probes a peer
 
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-async def bind(
-    endpoint: Endpoint, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], read_bytes: int
-) -> tuple[asyncio.Server, Endpoint]:
+
+async def serve_until_signal(
+    endpoint: Endpoint, serve: Serve, read_bytes: int, ready: Callable[[], Awaitable[None]]
+) -> None:
+    """Accept connections, once `ready` returns, until SIGTERM or SIGINT. Prints its address on stdout as it begins."""
+    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    server, bound = await bind(endpoint, serve, read_bytes)  # first, since it fails fast
+    stopped, starting = asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(ready())
+    await asyncio.wait({stopped, starting}, return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        starting.result()
+        await server.start_serving()
+        print(f"listening on {bound}", flush=True)
+        await stopped
+    starting.cancel()
+    server.close()
+
+
+async def bind(endpoint: Endpoint, serve: Serve, read_bytes: int) -> tuple[asyncio.Server, Endpoint]:
     """A server that does not accept connections yet, and its endpoint with the actual port."""
     try:
         addresses = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)

@@ -1,13 +1,12 @@
 """`plyd ugi --listen`: the same commands and answers over TCP, a game for each connection."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Mapping
 
 from plyd.clients.library.bridge_engine import BridgeEngine
 from plyd.clients.library.channel import Endpoint
 from plyd.clients.library.line_bridge import MAX_LINE_BYTES
-from plyd.clients.library.line_server import bind, enable_keepalive
+from plyd.clients.library.line_server import enable_keepalive, serve_until_signal
 from plyd.clients.library.locate import DaemonSource
 from plyd.clients.ugi.bridge import UgiBridge
 
@@ -35,22 +34,10 @@ class SharedDaemon:
 
 async def serve(endpoint: Endpoint, daemon: Callable[[], DaemonSource], game: str, options: Mapping[str, str]) -> None:
     """Answer connections until SIGTERM or SIGINT. Prints its address on stdout once the daemon is ready."""
-    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
     source = daemon()
     server = UgiServer(source, game, options)
     try:
-        listening, bound = await bind(endpoint, server.serve, MAX_LINE_BYTES)  # first, since it fails fast
-        stopped, ready = asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.ready())
-        await asyncio.wait({stopped, ready}, return_when=asyncio.FIRST_COMPLETED)
-        if ready.done():
-            ready.result()
-            await listening.start_serving()
-            print(f"listening on {bound}", flush=True)
-            await stopped
-        ready.cancel()
-        listening.close()
+        await serve_until_signal(endpoint, server.serve, MAX_LINE_BYTES, server.ready)
         await server.close()
     finally:
         source.close()

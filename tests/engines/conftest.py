@@ -5,6 +5,8 @@ import functools
 import pytest
 
 from plyd.engines import registry
+from plyd.engines.core.intrinsics import Stop
+from plyd.engines.core.search import Limits
 
 
 @functools.cache
@@ -13,6 +15,16 @@ def warmed(game):
     engine = registry.load(game)
     engine.warm_up()
     return engine
+
+
+def reports_until_stopped(searcher, position, count):
+    """All reports of a search without limits that is stopped after so many."""
+    reports, stop = [], Stop()
+    for report in searcher.search(position, Limits(), stop):
+        reports.append(report)
+        if len(reports) == count:
+            stop.set()
+    return reports
 
 
 @pytest.fixture(scope="session", params=registry.ENGINES)

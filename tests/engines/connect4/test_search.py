@@ -20,7 +20,7 @@ from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Outcome, Side
 from plyd.engines.core.search import Limits, Proven, Result, StopReason, WinProbability
-from tests.engines.conftest import warmed
+from tests.engines.conftest import reports_until_stopped, warmed
 from tests.engines.connect4 import oracle, slow
 from tests.engines.connect4.slow import SlowGame, after, random_positions
 from tests.patience import SOON
@@ -338,11 +338,7 @@ def test_there_are_no_more_lines_than_asked_for():
 
 
 def test_reports_come_while_a_search_goes_on_and_nodes_only_grow():
-    reports, stop = [], Stop()
-    for report in searcher().search(RULES.parse("12x12"), Limits(), stop):
-        reports.append(report)
-        if len(reports) == 3:
-            stop.set()
+    reports = reports_until_stopped(searcher(), RULES.parse("12x12"), 3)
     assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
     nodes = [report.nodes for report in reports]
     assert nodes == sorted(nodes)

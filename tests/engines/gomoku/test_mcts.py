@@ -30,6 +30,7 @@ from plyd.engines.gomoku.mcts.search_tree import SearchTree, params_of
 from plyd.engines.gomoku.mcts.searcher import MctsSearcher, cells_of
 from plyd.engines.gomoku.mcts.tree import choose
 from plyd.engines.gomoku.rules import FREESTYLE, STANDARD
+from tests.engines.conftest import reports_until_stopped
 from tests.patience import SOON
 
 
@@ -372,11 +373,7 @@ def test_time_is_kept(warm, threads):
 
 
 def test_reports_come_on_the_way(warm):
-    reports, stop = [], Stop()
-    for report in searcher_with(Toy()).search(FREESTYLE.play(FREESTYLE.start(), "h8").position, Limits(), stop):
-        reports.append(report)
-        if len(reports) == 3:
-            stop.set()
+    reports = reports_until_stopped(searcher_with(Toy()), FREESTYLE.play(FREESTYLE.start(), "h8").position, 3)
     assert [report.final for report in reports] == [False] * (len(reports) - 1) + [True]
     assert reports[-1].stop_reason is StopReason.STOPPED
 

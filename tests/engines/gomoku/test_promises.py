@@ -18,6 +18,7 @@ from plyd.engines.gomoku.bench import MIDDLE_GAMES, middle_game
 from plyd.engines.gomoku.negascout import kernel
 from plyd.engines.gomoku.negascout import searcher as search_module
 from plyd.engines.gomoku.rules import FREESTYLE, STANDARD, Position, point_of
+from tests.engines.conftest import reports_until_stopped
 from tests.engines.gomoku.searches import answer, assert_sane, searcher
 from tests.engines.gomoku.slow import (
     empty_points,
@@ -131,11 +132,7 @@ def test_a_search_ends_soon_after_it_is_told_to(rules, threads):
 
 def test_reports_come_on_the_way_and_get_deeper():
     position = FREESTYLE.parse(HARD)
-    reports, stop = [], Stop()
-    for report in searcher().search(position, Limits(), stop):
-        reports.append(report)
-        if len(reports) == 2:
-            stop.set()
+    reports = reports_until_stopped(searcher(), position, 2)
     assert [report.nodes for report in reports] == sorted(report.nodes for report in reports)
     assert [report.seconds for report in reports] == sorted(report.seconds for report in reports)
     assert reports[-1].depth >= reports[0].depth > 1
