@@ -17,7 +17,7 @@ from plyd.clients.web.cli import MAX_MESSAGE_BYTES
 from tests.patience import LONG, SOON, until
 from tests.ports import free_place
 from tests.servers.daemons import House, OpenDaemon
-from tests.servers.fakes import FakeEngine
+from tests.servers.fakes import FakeEngine, FastEndlessEngine
 
 FOR_EVER = {"reports": "1000000", "seconds_per_report": "0.01"}
 
@@ -622,3 +622,39 @@ def test_twenty_pages_that_analyse_at_once_all_get_their_turn(bridge):
         numbers = [page.think(nodes=2, options=FOR_EVER) for page in pages]
         finals = [page.final(number)[-1] for page, number in zip(pages, numbers, strict=True)]
     assert [report["nodes"] for report in finals] == [2] * len(pages)
+
+
+# --- Turbo ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def endless(house):
+    """A page of a tile game that never ends, with a fast player."""
+    with OpenDaemon(house, FastEndlessEngine("endless")) as daemon:
+        bridge = Bridge(house, daemon.target)
+        with Page(bridge) as page:
+            yield page
+        until(lambda: daemon.searches.running == daemon.searches.waiting == 0)
+        bridge.close()
+
+
+def test_the_engine_slides_on_and_every_move_is_told(endless):
+    number = endless.send("run", position={"game": "endless", "start": "b 1 1"}, slides=2000)
+    told = [endless.answer(number)]
+    while "ok" not in told[-1]:
+        told.append(endless.answer(number))
+    *states, _ = told
+    assert sum(len(each["moves"]) for each in states) == 4000
+    assert states[-1]["state"]["points"] == 4000
+    assert states[-1]["state"]["text"] == "b 1 1"
+
+
+@pytest.mark.parametrize("slides", [0, -1, 2001, 1.5, "9", True])
+def test_a_wrong_number_of_slides_is_refused(endless, slides):
+    error = endless.ask("run", position={"game": "endless", "start": "b 1 1"}, slides=slides)["error"]
+    assert error["message"] == f"slides is {slides!r}; allowed is a whole number from 1 to 2000"
+
+
+def test_a_page_that_leaves_ends_its_turbo(endless):
+    endless.send("run", position={"game": "endless", "start": "b 1 1"}, slides=2000)
+    endless.socket.close()  # the fixture waits until the daemon is idle
