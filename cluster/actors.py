@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
+from operator import itemgetter
 from typing import Any
 
 import ray
@@ -82,18 +83,29 @@ class Actors:
     def _look_at_nodes(self) -> None:
         """Report places of nodes that have joined, and those of nodes that have left."""
         seen = {}
-        for node in ray.nodes():  # type: ignore[no-untyped-call]
-            if node["Alive"]:
-                total = int(node["Resources"].get("CPU", 0))
-                cores = self._spec.cores or total
-                for number in range(total // cores if cores else 0):
-                    seen[f"{node['NodeID']} {number}"] = node["NodeID"], cores
-                    if f"{node['NodeID']} {number}" not in self._places:
-                        name = f"node {node['NodeManagerAddress']} {node['NodeID'][:6]}"
-                        self._events.put(PlaceFound(f"{node['NodeID']} {number}", name))
+        for number, node in self._rooms():
+            place = f"{node['NodeID']} {number}"
+            seen[place] = node["NodeID"], self._cores_on(node)
+            if place not in self._places:
+                self._events.put(PlaceFound(place, f"node {node['NodeManagerAddress']} {node['NodeID'][:6]}"))
         for place in self._places.keys() - seen.keys():
             self._events.put(PlaceGone(place))
         self._places = seen
+
+    def _rooms(self) -> list[tuple[int, Any]]:
+        """The rooms for workers of each node, numbered: the first of every node before the second of any."""
+        nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+        rooms = [
+            (number, node)
+            for node in nodes
+            if (cores := self._cores_on(node))
+            for number in range(int(node["Resources"].get("CPU", 0)) // cores)
+        ]
+        return sorted(rooms, key=itemgetter(0))
+
+    def _cores_on(self, node: Any) -> int:
+        """Cores that a worker gets on a node."""
+        return self._spec.cores or int(node["Resources"].get("CPU", 0))
 
     def start(self, place: str, worker: int) -> None:
         """Create an actor on the node of a place."""
@@ -103,7 +115,7 @@ class Actors:
             return
         at_once = self._spec.at_once or cores * self._spec.jobs_per_core
         actor: Any = self._actor.options(
-            num_cpus=cores,
+            num_cpus=0 if self._spec.shares_cores else cores,
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=at_once,

@@ -229,6 +229,28 @@ def test_training_goes_on_through_a_killed_node_and_beats_its_start(cluster, tmp
     assert lines == 5
 
 
+def test_gradients_are_computed_on_cores_that_players_hold(cluster):
+    import numpy as np
+
+    from plyd.cluster.actors import Actors
+    from plyd.engines.gomoku.train.gradients import GradientFleet, GradientWorker, gradient_spec, parts_of
+    from plyd.engines.gomoku.train.network import PolicyValueNetwork
+    from plyd.engines.gomoku.train.replay import ReplayBuffer
+    from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play, warm_network
+
+    memory = ReplayBuffer(1000)
+    memory.add([self_play(warm_network, SelfPlayParams(2, 2, sizes=(5,)), seed=1)[0]])
+    batch, network = memory.sample(8, np.random.default_rng(1)), PolicyValueNetwork(1, 4)
+    state = {name: tensor.numpy().copy() for name, tensor in network.state_dict().items()}
+    with fleet_on(cluster) as players, Fleet(Actors(gradient_spec(1, 4)), max_workers=2) as learners:
+        until(lambda: players.answers() or players.workers == 2, LONG)
+        until(lambda: learners.answers() or learners.workers == 2, LONG)
+        losses = GradientFleet(learners, None).accumulate(network, batch)
+    worker, whole = GradientWorker({"blocks": 1, "channels": 4}, 1), (float(batch.weight.sum()), len(batch.result))
+    parts = [worker.work({"columns": part, "whole": whole}, state)["losses"] for part in parts_of(batch, 2)]
+    assert losses == pytest.approx(tuple(map(sum, zip(*parts, strict=True))))
+
+
 def test_nodes_play_tiles_and_the_learner_learns(cluster, tmp_path):
     words = ["train", "2048", "--network", "0123 0145", "--games", 1000, "--out", tmp_path]
     done = plyd(*words, "--cluster", cluster.address)
