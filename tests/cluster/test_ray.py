@@ -68,7 +68,7 @@ def test_a_hung_worker_that_comes_back_is_counted_once(cluster, tmp_path, monkey
         fleet.give("first", {})
         until_answered(fleet, 1)
         fleet.give("job", {"do": "wait", "file": str(go), "log": str(log), "number": 1})
-        until(lambda: fleet.answers(0.01) or log.exists(), LONG)
+        until(lambda: fleet.answers(0.01) or (log.exists() and log.read_text()), LONG)
         hung = int(log.read_text().split()[0])
         os.kill(hung, signal.SIGSTOP)
         go.touch()
