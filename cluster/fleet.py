@@ -101,6 +101,7 @@ class Fleet:
         backend: Backend,
         *,
         max_workers: int | None = None,
+        needs: str = "a core",
         late_seconds: float = LATE_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
         note: Callable[[str], None] = keep_quiet,
@@ -108,6 +109,7 @@ class Fleet:
     ) -> None:
         self._backend = backend
         self._max_workers = max_workers
+        self._needs = needs
         self._late_seconds = late_seconds
         self._retry_seconds = retry_seconds
         self._note = note
@@ -365,5 +367,5 @@ class Fleet:
         elif self._quiet_since is None:
             self._quiet_since = self._clock()
         elif self._clock() - self._quiet_since > QUIET_SECONDS:
-            self._note("no worker is ready yet" if self._places else "waiting for a node with free cores")
+            self._note("no worker is ready yet" if self._places else f"waiting for a node with {self._needs}")
             self._quiet_since = self._clock()

@@ -326,13 +326,13 @@ def test_leaving_the_block_ends_every_worker():
 
 def test_nobody_working_is_told():
     notes, backend = [], FakeBackend()
-    fleet = Fleet(backend, note=notes.append, clock=lambda: backend.now)
+    fleet = Fleet(backend, needs="8 cores", note=notes.append, clock=lambda: backend.now)
     backend.now += 11
     fleet.answers()
     backend.join("a")
     backend.now += 11
     fleet.answers()
-    assert notes == ["waiting for a node with free cores", "no worker is ready yet"]
+    assert notes == ["waiting for a node with 8 cores", "no worker is ready yet"]
 
 
 @pytest.mark.parametrize("seed", range(20))
