@@ -59,7 +59,9 @@ class ClusterQueue(WorkQueue):
                 while self._dropped:
                     self._fleet.drop(self._dropped.popleft())
                 while self._new:
-                    self._fleet.give(*self._new.popleft())
+                    number, query = self._new.popleft()
+                    if number in self._futures:  # not terminated in between
+                        self._fleet.give(number, query)
                 for key, answer in await asyncio.to_thread(self._fleet.answers, POLL_SECONDS):
                     if future := self._futures.pop(int(str(key)), None):
                         future.set_result(answer)
@@ -84,6 +86,19 @@ class ClusterQueue(WorkQueue):
             raise
 
 
+class NodeQueue(WorkQueue):
+    """The queue of a node, where each query is waited for on its own."""
+
+    def __init__(
+        self, engines: Engines, answer: Callable[[Answer], None], futures: dict[str, asyncio.Future[Answer]]
+    ) -> None:
+        super().__init__(engines, answer)
+        self._futures = futures
+
+    def _failed(self, turn: Turn, error: BaseException) -> None:
+        self._futures.pop(turn.query.id).set_exception(error)
+
+
 class AnalyzeWorker:
     """Searches turns on a node, with private daemons of its own that are restarted when they are lost."""
 
@@ -95,7 +110,7 @@ class AnalyzeWorker:
         self._queue = asyncio.run_coroutine_threadsafe(self._open(settings["store"]), self._loop).result()
 
     async def _open(self, store: str | None) -> WorkQueue:
-        return WorkQueue(Engines(None, store), self._answered)
+        return NodeQueue(Engines(None, store), self._answered, self._futures)
 
     def work(self, query: Query) -> Answer:
         """The final answer to the only turn of a query."""

@@ -72,6 +72,8 @@ async def answer_queries(defaults: Query, options: Mapping[str, Any], source: in
     finally:
         await engines.close()
         await writer.close()
+        if options["resume"]:
+            os.close(file)
     if writer.fault and not isinstance(writer.fault, BrokenPipeError):
         raise writer.fault
     errors = queue.errors + lines.errors

@@ -197,11 +197,15 @@ class WorkQueue:
         elif isinstance(error, PlydError):
             self._end(turn, error_answer(turn.query.id, error, turn.turn))
         elif error:
-            self._fault = error  # a mistake of ours
-            self._changed.set()
+            self._failed(turn, error)
         else:
             self._end(turn, task.result())
         self._dispatch()
+
+    def _failed(self, turn: Turn, error: BaseException) -> None:  # noqa: ARG002
+        """A search has failed by a mistake of ours, or of the machine: whoever waits for the queue raises it."""
+        self._fault = error
+        self._changed.set()
 
     def _end(self, turn: Turn, answer: Answer) -> None:
         """Give a turn its final answer."""
