@@ -63,13 +63,13 @@ class ClusterQueue(WorkQueue):
                     if number in self._futures:  # not terminated in between
                         self._fleet.give(number, query)
                 for key, answer in await asyncio.to_thread(self._fleet.answers, POLL_SECONDS):
-                    if future := self._futures.pop(int(str(key)), None):
+                    future = self._futures.pop(int(str(key)), None)
+                    if future and not future.done():  # not terminated just now
                         future.set_result(answer)
                 self._capacity = max(1, self._fleet.unfinished + self._fleet.room())
                 self._dispatch()
         except Exception as error:
-            self._fault = error  # whoever waits for the queue raises it
-            self._changed.set()
+            self._break(error)
 
     def _has_room(self, query: Query) -> bool:  # noqa: ARG002
         return self._running < self._capacity
