@@ -52,6 +52,7 @@ class WorkerLost:
 
     worker: int
     error: str
+    by_node: bool = False  # its node is lost, or out of reach: no job of it is to blame
 
 
 @dataclass(frozen=True, slots=True)
