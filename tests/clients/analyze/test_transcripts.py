@@ -367,6 +367,17 @@ def test_resumed_run_skips_what_is_answered_and_mends_a_torn_line(sticks, tmp_pa
     assert len(again) == 4
 
 
+def test_two_runs_do_not_write_one_file_of_answers(sticks, tmp_path):
+    file = tmp_path / "answers.jsonl"
+    other, _ = pipes.resume_file(file)
+    with pytest.raises(click.ClickException, match="another process is writing"):
+        converse(sticks.target, lambda _: None, resume=file)
+    os.close(other)
+    converse(sticks.target, ask_all({"id": "a"}), resume=file)
+    converse(sticks.target, ask_all({"id": "b"}), resume=file)
+    assert len(file.read_text().splitlines()) == 2
+
+
 @pytest.mark.parametrize("names", ['"id":[],"turn":0', '"id":"a","turn":[]', '"id":"a"'])
 def test_file_that_holds_no_answers_is_not_resumed(sticks, tmp_path, names):
     file = tmp_path / "answers.jsonl"

@@ -22,6 +22,7 @@ from plyd.clients.hosts.arena2584 import Adviser
 from plyd.clients.library import client, errors
 from plyd.clients.play import tile_games, tiles
 from tests.patience import SOON, until
+from tests.terminals import shown_on
 
 HARD = {1: 0.75, 3: 0.25}
 
@@ -162,8 +163,7 @@ def test_bar_is_drawn_on_a_terminal_only(tmp_path):
     command = [*program(script), "2584", "--games", "5"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, timeout=SOON)
     os.close(end)
-    drawn = os.read(terminal, 1 << 16).decode()
-    os.close(terminal)
+    drawn = shown_on(terminal)
     assert done.returncode == 0
     assert done.stdout.decode().startswith("5       avg = 2000")
     assert "games" in drawn
