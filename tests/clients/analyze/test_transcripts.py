@@ -65,8 +65,10 @@ UNREADABLE = [  # a line without an id, what is said of it, and of which field
     ("{}", "id is missing; allowed is a string", "id"),
     ({"id": 7}, "id is 7; allowed is a string", "id"),
     ({"id": ""}, "id is empty; allowed is any other string", "id"),
+    ({"id": "\ud800"}, "id is '\\ud800'; allowed is a string", "id"),
 ]
 REFUSED = [  # fields of a query, what is said of them, and of which one
+    ({"file": "/dev/stdin"}, "cannot read /dev/stdin: not a regular file", "file"),
     ({"move": ["1"]}, "unknown field 'move'; did you mean 'moves'?", "move"),
     ({"moves": "1"}, "moves is '1'; allowed is a list of strings", "moves"),
     ({"nodes": 0}, f"nodes is 0; {NODES}", "nodes"),
