@@ -149,8 +149,9 @@ export class Controller {
     const isOther = this.card?.game !== card.game;
     const settings = isOther ? loadSettings(card, defaultSettings(card)) : this.settings;
     const wanted = record ?? { variant: settings.variant, start: startText(card, settings) };
-    const game = new Game(this.socket, { ...wanted, game: card.game, hasChance: hasChance(card) });
+    let game;
     try {
+      game = new Game(this.socket, { ...wanted, game: card.game, hasChance: hasChance(card) }); // what was saved may be broken
       await game.begin();
     } catch (error) {
       return token.isCurrent ? this.openFailed(card, record, error) : true;

@@ -1,6 +1,7 @@
 // Links: a position in plain text, and for sharing also the whole game with its variations and review, packed.
 
 const MAX_PACKED = 16000; // characters of a link's packed part that browsers and messengers take
+const MAX_NAME = 64; // characters of a player's name
 const MAX_BYTES = 4 << 20; // of a game that is unpacked
 
 // A link to a game with all that is known of it; if that is too long, to its position.
@@ -20,17 +21,39 @@ export async function readLink(hash) {
   if (!record || !packed) return record;
   try {
     const whole = JSON.parse(await unpack(packed));
-    return isTree(whole.tree) ? { ...record, ...whole, game: record.game, variant: record.variant, isPaused: true } : record;
+    return isTree(whole?.tree) ? { ...record, ...fieldsOf(whole), isPaused: true } : record;
   } catch {
     return record; // a link that was cut off still has its position
   }
 }
 
+// The fields of a game in a link that are what they should be; anybody may have written it.
+function fieldsOf({ tree, start, points, players, flag, at, end }) {
+  const isNames = Array.isArray(players) && players.length === 2 && players.every((name) => typeof name === "string");
+  return {
+    tree,
+    ...(typeof start === "string" ? { start } : {}),
+    ...(Number.isFinite(points) ? { points } : {}),
+    ...(isNames ? { players: players.map((name) => name.slice(0, MAX_NAME)) } : {}),
+    ...(["one", "two"].includes(flag) ? { flag } : {}),
+    ...(Number.isInteger(at) ? { at } : {}),
+    ...(Number.isInteger(end) ? { end } : {}),
+  };
+}
+
+const isList = (list, isItem) => list === undefined || (Array.isArray(list) && list.every((each) => each === null || isItem(each)));
+const isText = (each) => typeof each === "string";
+
+function isReview({ value, side, move, line, second, slides, points }) {
+  const isMissing = (each, isThere) => each === undefined || isThere(each);
+  const isValues = (each) => each !== null && typeof each === "object" && Object.values(each).every(Number.isFinite);
+  return Number.isFinite(value) && ["one", "two"].includes(side) && [move, line].every((each) => isMissing(each, isText)) && [second, points].every((each) => isMissing(each, Number.isFinite)) && isMissing(slides, isValues);
+}
+
 function isTree(tree) {
-  const isTexts = (list) => list === undefined || (Array.isArray(list) && list.every((each) => each === null || typeof each === "string"));
-  const isReview = (each) => each === null || (typeof each.value === "number" && ["one", "two"].includes(each.side) && ["string", "undefined"].includes(typeof each.line));
-  const { moves, parents = [], reviews = [] } = tree ?? {};
-  return Array.isArray(moves) && isTexts(moves) && !moves.includes(null) && isTexts(tree.comments) && reviews.every(isReview) && parents.every((parent, i) => Number.isInteger(parent) && parent >= 0 && parent <= i);
+  const { moves, parents = [], reviews, values, comments } = tree ?? {};
+  const isParents = Array.isArray(parents) && [0, moves?.length].includes(parents.length) && parents.every((parent, i) => Number.isInteger(parent) && parent >= 0 && parent <= i);
+  return Array.isArray(moves) && moves.every(isText) && isParents && isList(comments, isText) && isList(values, Number.isFinite) && isList(reviews, isReview);
 }
 
 async function pack(text) {

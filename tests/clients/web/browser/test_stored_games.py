@@ -1,5 +1,9 @@
 """Games that outlive the page: reloads, links, positions typed in, and files."""
 
+import base64
+import json
+import zlib
+
 from tests.clients.web.browser.conftest import choose, eventually, make_move, new_game, point, set_up, state_of, told
 
 
@@ -172,3 +176,65 @@ def test_saved_options_follow_an_option_that_was_renamed(visit):
     for options, saved, loaded in RENAMED:
         found = page.evaluate(load, [options, saved])
         assert found == {"adviser": True, "level": "1 s", "levelTwo": "same", "options": loaded}
+
+
+def packed(whole):
+    """A game as a link has it."""
+    deflate = zlib.compressobj(wbits=-15)
+    data = deflate.compress(json.dumps(whole).encode()) + deflate.flush()
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+TREE = {"moves": ["h8", "i9", "i8"]}
+FOREIGN = [  # what a link may say of the tree, that no page of ours says
+    {"moves": "h8"},
+    {"moves": [1]},
+    {"parents": [0, 1]},
+    {"parents": [0, 1, 9]},
+    {"parents": {"length": 3}},
+    {"values": {"a": 1}},
+    {"values": ["x"]},
+    {"comments": [5]},
+    {"reviews": {"length": 1}},
+    {"reviews": [{"value": "1", "side": "one"}]},
+    {"reviews": [{"value": 0.5, "side": "one", "move": {}}]},
+    {"reviews": [{"value": 0.5, "side": "one", "slides": 7}]},
+    {"reviews": [{"value": 0.5, "side": "three"}]},
+]
+
+
+def test_a_link_that_somebody_else_has_made_up_opens_its_position(visit):
+    page = visit()
+    read = "(hash) => import('/static/link.js').then((link) => link.readLink(hash))"
+    link = "#game=gomoku&start=15x15&moves=h8.i9&whole="
+    for whole in (None, [], 5, {"tree": None}, *({"tree": TREE | foreign} for foreign in FOREIGN)):
+        record = page.evaluate(read, link + packed(whole))
+        assert (record["moves"], "tree" in record) == (["h8", "i9"], False), whole
+    kept = page.evaluate(
+        read, link + packed({"tree": TREE, "players": ["Ann", "Bob"], "flag": "two", "at": 1, "end": 3})
+    )
+    assert (kept["tree"], kept["players"], kept["flag"], kept["at"], kept["end"]) == (TREE, ["Ann", "Bob"], "two", 1, 3)
+    strange = {"players": None, "flag": {}, "at": "x", "end": 1.5, "points": "1", "start": 5, "room": {"name": 5}}
+    kept = page.evaluate(read, link + packed({"tree": TREE, **strange}))
+    assert (kept["start"], kept["points"], kept["tree"]) == ("15x15", 0, TREE)
+    assert not kept.keys() & (strange.keys() - {"start", "points"})
+    other = visit(link=link + packed({"tree": TREE | {"comments": ["<img src=x onerror=alert(1)>"]}, **strange}))
+    eventually(other, "app.game.moves.join() === 'h8,i9,i8'")
+    assert other.locator("#comment img").count() == 0
+
+
+def test_a_saved_game_that_is_broken_locks_nobody_out(visit):
+    page = visit("connect4")
+    for broken in (
+        {"game": "connect4", "players": None},
+        {"game": "connect4", "tree": {"moves": ["1"], "parents": [9]}},
+    ):
+        page.evaluate(
+            "(text) => { window.plyd.autosave.now = () => {}; for (const store of [localStorage, sessionStorage]) "
+            "{ store.setItem('plyd last', 'connect4'); store.setItem('plyd game connect4', text); } }",
+            json.dumps(broken),
+        )
+        page.goto(page.url.partition("#")[0])
+        page.reload()
+        eventually(page, "app.game?.state")
+        assert state_of(page)["outcome"] == "ongoing"
