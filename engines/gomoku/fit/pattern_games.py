@@ -12,6 +12,8 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import Board, O, X, place_of, set_up
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.evaluation import Weights, load
+from plyd.engines.gomoku.board.network import Frames, PatternNetwork, frames_for, shipped_network, weights_with
+from plyd.engines.gomoku.board.network import load as load_network
 from plyd.engines.gomoku.board.vcf import vcf_for
 from plyd.engines.gomoku.fit.records import PatternGame, continued
 from plyd.engines.gomoku.negascout.kernel import search_slice
@@ -20,6 +22,7 @@ from plyd.engines.gomoku.negascout.techniques import plain, shipped
 from plyd.engines.gomoku.negascout.workspace import (
     BEST_MOVE,
     DECIDED,
+    MOST_PLIES,
     SURE,
     VALUE,
     NegaScoutLimit,
@@ -34,11 +37,18 @@ class Sparring:
     """A NegaScout player with a fixed number of nodes per move, on one thread."""
 
     def __init__(
-        self, rules: GomokuRules, nodes: int, weights: Weights | None = None, params: NegaScoutParams | None = None
+        self,
+        rules: GomokuRules,
+        nodes: int,
+        weights: Weights | None = None,
+        params: NegaScoutParams | None = None,
+        network: PatternNetwork | None = None,
     ) -> None:
-        self.rules, self.nodes, self.weights = rules, nodes, weights
+        self.rules, self.nodes, self.weights, self.network = rules, nodes, weights, network
         self.params = params or plain(64, 200, width=24)
-        self._boards: dict[int, Board] = {}
+        if network:
+            self.weights, self.params = weights_with(network), self.params._replace(network=1)
+        self._boards: dict[int, tuple[Board, Frames]] = {}
         self._table, self._space, self._vcf = table_for(1 << 16), workspace_for(), vcf_for(1 << 13)
 
     def forget(self) -> None:
@@ -48,9 +58,11 @@ class Sparring:
 
     def choose(self, position: Position) -> tuple[str, int]:
         """The move to play, and its value."""
-        board = self._boards.get(position.size)
-        if board is None:
-            board = self._boards[position.size] = blank_board(position.size, self.rules.rule, weights=self.weights)
+        size = position.size
+        if size not in self._boards:
+            board = blank_board(size, self.rules.rule, weights=self.weights)
+            self._boards[size] = board, frames_for(self.network, MOST_PLIES + 2)
+        board, frames = self._boards[size]
         set_up(board, position)
         self._space.history.fill(0)
         self._space.killers.fill(0)
@@ -60,7 +72,7 @@ class Sparring:
         best, value = 0, 0
         for depth in range(1, 60):
             begin_search(self._space, depth, -SURE, SURE)
-            why = search_slice(board, self._vcf, self._space, self._table, self.params, colour, limit)
+            why = search_slice(board, self._vcf, self._space, self._table, self.params, frames, colour, limit)
             if why and best:
                 break
 
@@ -68,7 +80,7 @@ class Sparring:
             value = int(self._space.state[VALUE])
             if abs(value) > DECIDED:
                 break
-        return move_at(*place_of(best), position.size), value
+        return move_at(*place_of(best), size), value
 
 
 def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
@@ -133,6 +145,11 @@ def play_game(player: Sparring, size: int, plies: int, rng: random.Random, slip:
     "--weights", type=click.Path(path_type=Path), help="Weights that fitting.py wrote.  [default: those that ship]"
 )
 @click.option(
+    "--network",
+    type=click.Path(path_type=Path),
+    help="A network that network_fit.py wrote.  [default: the one that ships for the rules; none with --weights]",
+)
+@click.option(
     "--slip",
     type=click.FloatRange(0, 1),
     default=0.0,
@@ -141,11 +158,20 @@ def play_game(player: Sparring, size: int, plies: int, rng: random.Random, slip:
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
 def main(
-    out: Path, games: int, nodes: int, size: int, variant: str, weights: Path | None, slip: float, seed: int
+    out: Path,
+    games: int,
+    nodes: int,
+    size: int,
+    variant: str,
+    weights: Path | None,
+    network: Path | None,
+    slip: float,
+    seed: int,
 ) -> None:
     """Play games of NegaScout against itself until the file OUT has --games of them; a file is continued."""
     rules, known = RULES[variant], len(continued(out))
-    player = Sparring(rules, nodes, load(weights) if weights else None, shipped())
+    used = load_network(network) if network else None if weights else shipped_network(rules.rule)
+    player = Sparring(rules, nodes, load(weights) if weights else None, shipped(), used)
     began = time.monotonic()
     with out.open("a", buffering=1, encoding="utf-8") as file:
         for number in range(known, games):
