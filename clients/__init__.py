@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plyd.clients.library.client import EngineClient, Game
     from plyd.clients.library.errors import PlydError
     from plyd.clients.library.report import Line, Report, Score
-    from plyd.clients.library.state import LegalMove, Position, State
+    from plyd.clients.library.state import LegalMove, PlayedOn, Position, State
 
 __all__ = [
     "AsyncEngineClient",
@@ -26,6 +26,7 @@ __all__ = [
     "Game",
     "LegalMove",
     "Line",
+    "PlayedOn",
     "PlydError",
     "Position",
     "Report",
@@ -39,6 +40,7 @@ _HOMES = {
     "EngineClient": "client",
     "Game": "client",
     "LegalMove": "state",
+    "PlayedOn": "state",
     "Line": "report",
     "PlydError": "errors",
     "Position": "state",

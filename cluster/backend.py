@@ -19,6 +19,7 @@ class WorkerSpec:
     at_once: int | None = None  # jobs that a worker runs at once; None: by its cores ...
     jobs_per_core: int = 1  # ... this many for each
     ahead: int = 1  # jobs that wait at a worker, so that it never does
+    shares_cores: bool = False  # runs on cores of other workers, and so never waits for a free one
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class WorkerLost:
 
     worker: int
     error: str
+    by_node: bool = False  # its node is lost, or out of reach: no job of it is to blame
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 - A job is lost when its worker ends or its node leaves. It is given out again.
 - A job is late when it takes much longer than every job before it. It is given to a second worker as well, and the
-  first answer wins. A worker that is late for good is replaced.
+  first answer wins. A worker that is late for good is replaced; next time, its jobs may take three times as long.
 - A job that raises, or that ends its worker, is tried three times in all. Then JobFailed ends the run.
 - A place where workers end three times in a row is given up. Without a place left, FleetError ends the run.
 """
@@ -32,6 +32,7 @@ HUNG_FACTOR = 3.0  # a worker is replaced that takes this many times as long as 
 RETRY_SECONDS = 10.0  # times its failures: before another worker is set up at a place where that failed
 POLL_SECONDS = 0.25
 QUIET_SECONDS = 10.0  # without any worker, before a note says so
+PENDING_SECONDS = 30.0  # until a worker is ready; then another place is tried as well, if not all may have one
 
 Key = Hashable
 
@@ -56,6 +57,7 @@ class Job:
     job: Any
     shared: Sequence[Any]
     failures: int = 0
+    hung: int = 0  # workers that were replaced while they were at it: perhaps it only takes long
     tickets: set[int] = field(default_factory=set)
     avoid: set[int] = field(default_factory=set)  # workers that failed at it, or are late with it
 
@@ -66,6 +68,7 @@ class Worker:
 
     number: int
     place: str
+    started: float
     at_once: int = 0  # 0 until it is ready
     ahead: int = 0
     tickets: dict[int, Job] = field(default_factory=dict)  # in the order in which they were sent
@@ -74,6 +77,10 @@ class Worker:
     def room(self) -> int:
         """Jobs that it takes now."""
         return self.at_once + self.ahead - len(self.tickets) if self.at_once else 0
+
+    def running(self) -> list[Job]:
+        """The jobs that it is at; the others wait."""
+        return list(self.tickets.values())[: self.at_once]
 
 
 @dataclass(eq=False, slots=True)
@@ -94,6 +101,7 @@ class Fleet:
         backend: Backend,
         *,
         max_workers: int | None = None,
+        needs: str = "a core",
         late_seconds: float = LATE_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
         note: Callable[[str], None] = keep_quiet,
@@ -101,6 +109,7 @@ class Fleet:
     ) -> None:
         self._backend = backend
         self._max_workers = max_workers
+        self._needs = needs
         self._late_seconds = late_seconds
         self._retry_seconds = retry_seconds
         self._note = note
@@ -167,7 +176,7 @@ class Fleet:
         """Keys and answers of all these jobs, as they end. Takes a job from the iterable when there is room for it."""
         source, is_exhausted = iter(jobs), False
         while self._jobs or not is_exhausted:
-            if room := self.room():
+            if room := self.room() or not self._jobs:  # one job at least: without any, nobody needs a worker
                 new = list(islice(source, room))
                 is_exhausted = is_exhausted or len(new) < room
                 for key, job in new:
@@ -186,8 +195,9 @@ class Fleet:
             case WorkerReady(number, at_once, ahead):
                 if worker := self._workers.get(number):
                     worker.at_once, worker.ahead = at_once, ahead
-            case WorkerLost(number, error):
-                self._lost(number, error)
+                    self._end_spare_workers()
+            case WorkerLost(number, error, by_node):
+                self._lost(number, error, by_node)
             case PlaceFound(place, node):
                 self._places.setdefault(place, Place(node))
             case PlaceGone(place):
@@ -232,8 +242,8 @@ class Fleet:
         if self._jobs.get(job.key) is job and not job.tickets and job not in self._waiting:
             self._waiting.appendleft(job)
 
-    def _lost(self, number: int, error: str) -> None:
-        """A worker has ended: its jobs are given out again; those that ran may be why."""
+    def _lost(self, number: int, error: str, by_node: bool) -> None:
+        """A worker has ended: its jobs are given out again; those that ran may be why, if its node is not."""
         if not (worker := self._workers.pop(number, None)):
             return
         if place := self._places.get(worker.place):
@@ -245,7 +255,7 @@ class Fleet:
             self._note(f"{place.node}: a worker ended: {error}")
             if place.failures >= TRIES:
                 self._note(f"{place.node}: given up after {TRIES} failures in a row")
-        blamed = [job for job in list(worker.tickets.values())[: worker.at_once] if self._jobs.get(job.key) is job]
+        blamed = [] if by_node else [job for job in worker.running() if self._jobs.get(job.key) is job]
         self._recall(worker)
         for job in blamed:
             job.avoid.add(number)
@@ -256,9 +266,15 @@ class Fleet:
         """A node has left: nobody is to blame."""
         self._note(f"{place.node} has left")
         if place.worker:
-            self._workers.pop(place.worker.number, None)
-            self._backend.end(place.worker.number)
-            self._recall(place.worker)
+            self._end(place.worker)
+
+    def _end(self, worker: Worker) -> None:
+        """End a worker; its jobs are given out again."""
+        self._workers.pop(worker.number, None)
+        if place := self._places.get(worker.place):
+            place.worker = None
+        self._backend.end(worker.number)
+        self._recall(worker)
 
     def _recall(self, worker: Worker) -> None:
         """Give out again what a worker had."""
@@ -275,39 +291,51 @@ class Fleet:
 
     def _replace_late(self) -> None:
         """Give late jobs to a second worker; replace workers that hang."""
-        now, late = self._clock(), self._late_after()
+        now, least = self._clock(), self._late_after()
         for ticket, (worker, sent) in list(self._sent.items()):
-            if now - sent <= late:
+            if now - sent <= least:
                 break  # tickets are in the order in which they were sent
             if ticket not in self._sent:  # its worker was replaced just now
                 continue
-            if now - sent > HUNG_FACTOR * late:
-                self._note(f"{self._places[worker.place].node}: a worker hangs and is replaced")
-                self._hung(worker)
-                continue
             job = worker.tickets[ticket]
+            late = least * HUNG_FACTOR**job.hung
+            if now - sent > HUNG_FACTOR * late:
+                self._hung(worker, job)
+                continue
             is_open = self._jobs.get(job.key) is job and job not in self._waiting
-            if is_open and len(job.tickets) == 1:
+            if now - sent > late and is_open and len(job.tickets) == 1:
                 job.avoid.add(worker.number)
                 self._waiting.appendleft(job)
 
-    def _hung(self, worker: Worker) -> None:
-        self._workers.pop(worker.number, None)
-        self._places[worker.place].worker = None
-        self._backend.end(worker.number)
-        self._recall(worker)
+    def _hung(self, worker: Worker, late: Job) -> None:
+        """Replace a worker that hangs. If its jobs only take long, they are never done unless they may take longer."""
+        self._note(f"{self._places[worker.place].node}: a worker hangs at job {late.key!r} and is replaced")
+        for job in worker.running():
+            job.hung += 1
+        self._end(worker)
 
     # --- Giving out ---
 
     def _fill_places(self) -> None:
         """Start workers where there is room for them."""
+        now = self._clock()
         for name, place in self._places.items():
-            if self._max_workers is not None and len(self._workers) >= self._max_workers:
+            if self._max_workers is not None and self._expected(now) >= self._max_workers:
                 return
-            if place.worker is None and place.failures < TRIES and self._clock() >= place.rests_until:
+            if place.worker is None and place.failures < TRIES and now >= place.rests_until:
                 number = next(self._numbers)
-                place.worker = self._workers[number] = Worker(number, name)
+                place.worker = self._workers[number] = Worker(number, name, now)
                 self._backend.start(name, number)
+
+    def _expected(self, now: float) -> int:
+        """Workers that are ready, or will be soon: one that waits for cores of another program may wait long."""
+        return sum(worker.at_once > 0 or now - worker.started < PENDING_SECONDS for worker in self._workers.values())
+
+    def _end_spare_workers(self) -> None:
+        """Once there are as many workers as asked for, end those that are not ready."""
+        if self._max_workers is not None and self.workers >= self._max_workers:
+            for worker in [worker for worker in self._workers.values() if not worker.at_once]:
+                self._end(worker)
 
     def _dispatch(self) -> None:
         """Send waiting jobs to the workers with most room."""
@@ -339,5 +367,5 @@ class Fleet:
         elif self._quiet_since is None:
             self._quiet_since = self._clock()
         elif self._clock() - self._quiet_since > QUIET_SECONDS:
-            self._note("no worker is ready yet" if self._places else "waiting for a node with free cores")
+            self._note("no worker is ready yet" if self._places else f"waiting for a node with {self._needs}")
             self._quiet_since = self._clock()

@@ -25,6 +25,11 @@ class ClusterSettings:
     workers: int | None = None
     worker_cores: int | None = None
 
+    @property
+    def needs(self) -> str:
+        """What a node must have for a worker."""
+        return f"{self.worker_cores} cores" if self.worker_cores else "a core"
+
 
 def cluster_options(unit: str, *, with_workers: bool = True) -> Callable[[Command], Command]:
     """A click decorator that adds --cluster, --workers and --worker-cores; `unit` is "node" or "core"."""
@@ -82,7 +87,7 @@ def open_fleet(settings: ClusterSettings, spec: WorkerSpec) -> Iterator[Fleet]:
         connect(settings.address)
         if settings.worker_cores is not None:
             spec = replace(spec, cores=settings.worker_cores)
-        with Fleet(Actors(spec), max_workers=settings.workers, note=say) as fleet:
+        with Fleet(Actors(spec), max_workers=settings.workers, needs=settings.needs, note=say) as fleet:
             yield fleet
     except FleetError as error:
         raise click.ClickException(str(error)) from None
@@ -91,6 +96,8 @@ def open_fleet(settings: ClusterSettings, spec: WorkerSpec) -> Iterator[Fleet]:
 def set_ray_up(address: str) -> None:
     """Settings that Ray reads when it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no figures go to its makers
+    if address != LOCAL:
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # of a first call to the head, instead of 20
     if address == LOCAL and "RAY_AUTH_MODE" not in os.environ:  # others on this machine cannot run code in it
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 

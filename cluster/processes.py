@@ -25,34 +25,43 @@ class Processes:
         self._cores = spec.cores or 1
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._letters: dict[int, queue.SimpleQueue[Any]] = {}  # messages to each process; None is the last
         for number in range(count):
             self._events.put(PlaceFound(f"process {number}", f"process {number}"))
 
     def events(self, seconds: float) -> list[Event]:
         """What has happened since the last call."""
-        return drained(self._events, seconds)
+        found = drained(self._events, seconds)
+        for event in found:
+            if isinstance(event, WorkerLost):
+                self.end(event.worker)
+        return found
 
     def start(self, place: str, worker: int) -> None:  # noqa: ARG002
         """Start a process."""
         environment = {**os.environ, "OMP_NUM_THREADS": str(self._cores)}
         process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self._processes[worker] = process
-        self._write(worker, (self._spec.worker, self._spec.settings, self._cores))
+        self._letters[worker] = queue.SimpleQueue()
+        self._letters[worker].put((self._spec.worker, self._spec.settings, self._cores))
         threading.Thread(target=self._listen, args=(worker, process), daemon=True).start()
+        threading.Thread(target=write_all, args=(self._letters[worker], process.stdin), daemon=True).start()
 
     def send(self, worker: int, ticket: int, job: Any, shared: Sequence[Any]) -> None:
         """Give a job to a process."""
-        self._write(worker, (ticket, job, tuple(shared)))
+        self._letters[worker].put((ticket, job, tuple(shared)))
 
     def end(self, worker: int) -> None:
         """Kill a process; its job in progress is lost."""
-        process = self._processes.pop(worker)
+        process = self._processes.pop(worker, None)
+        if process is None:
+            return
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        self._letters.pop(worker).put(None)
+        if process.stdout:
+            with contextlib.suppress(OSError):
+                process.stdout.close()
 
     def share(self, data: Any) -> Any:
         """The data itself: it goes through a pipe with each job."""
@@ -62,13 +71,6 @@ class Processes:
         """Kill every process."""
         for worker in list(self._processes):
             self.end(worker)
-
-    def _write(self, worker: int, message: Any) -> None:
-        pipe = self._processes[worker].stdin
-        assert pipe is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and its listener says so
-            pickle.dump(message, pipe, pickle.HIGHEST_PROTOCOL)
-            pipe.flush()
 
     def _listen(self, worker: int, process: subprocess.Popen[bytes]) -> None:
         """A thread of each process: turns what it says into events."""
@@ -89,6 +91,14 @@ class Processes:
             if self._processes.get(worker) is process:  # not ended by us
                 status = process.wait()
                 self._events.put(WorkerLost(worker, said or f"the process ended with status {status}"))
+
+
+def write_all(letters: "queue.SimpleQueue[Any]", pipe: IO[bytes]) -> None:
+    """A thread of each process: writes what it is sent. A pipe is full until a busy process reads it."""
+    with contextlib.suppress(OSError), pipe:  # it has ended, and its listener says so
+        while (message := letters.get()) is not None:
+            pickle.dump(message, pipe, pickle.HIGHEST_PROTOCOL)
+            pipe.flush()
 
 
 def drained(events: "queue.SimpleQueue[Event]", seconds: float) -> list[Event]:

@@ -27,13 +27,16 @@ from typing import Any
 import pytest
 
 from plyd.engines.core.engine import Capability, Engine
+from plyd.engines.core.errors import BadMove
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.look import BoardKind
 from plyd.engines.core.rules import MoveKind, Outcome, Rules, Side
 from plyd.engines.core.search import ExpectedPoints, Limits, Report, Searcher, StopReason
+from plyd.engines.core.symmetry import HasImages
 
 PLAY_OUTS = 5
 POSITIONS = 8  # of a game, that are searched
+MOVES_TURNED = 5  # of a position
 LONGEST_PLAY_OUT = 2000
 NODES = 1000
 GAME_NODES = 30  # per move of a whole game
@@ -120,6 +123,39 @@ class EngineContract:
             assert card.min_rows <= board.rows <= card.max_rows
             assert card.min_columns <= board.columns <= card.max_columns
             assert len(board.cells) == board.rows * board.columns
+
+    # Its symmetries, if the rulebook knows them
+
+    def test_moves_in_an_image_of_a_position_lead_to_images_of_the_next(self, engine: Engine) -> None:
+        for rules in engine.variants.values():
+            for position in some(play_out(rules, 0)) if isinstance(rules, HasImages) else ():
+                images = rules.images(position)
+                assert images[0].position == position
+                legal = [move.text for move in rules.legal_moves(position)]
+                for number, (image, there, back) in enumerate(images):
+                    assert rules.parse(rules.text(image)) == image
+                    assert rules.outcome(image) is rules.outcome(position)
+                    assert sorted(map(there, legal)) == sorted(move.text for move in rules.legal_moves(image))
+                    assert [back(there(move)) for move in legal] == legal
+                    for move in legal[:MOVES_TURNED]:
+                        step, turned = rules.play(position, move), rules.play(image, there(move))
+                        assert turned.position == rules.images(step.position)[number].position
+                        assert turned.points == step.points
+
+    def test_an_image_has_the_same_images(self, engine: Engine) -> None:
+        for rules in engine.variants.values():
+            for position in some(play_out(rules, 0)) if isinstance(rules, HasImages) else ():
+                texts = {rules.text(image.position) for image in rules.images(position)}
+                for image in rules.images(position):
+                    assert {rules.text(other.position) for other in rules.images(image.position)} == texts
+
+    def test_what_is_no_move_cannot_be_turned(self, engine: Engine) -> None:
+        for rules in engine.variants.values():
+            for image in rules.images(rules.start()) if isinstance(rules, HasImages) else ():
+                for text in ("", "no move", "@", "0", "-1", "1@999", "999@1", "\u0661", "a\n", "z99"):
+                    for turn in (image.there, image.back):
+                        with pytest.raises(BadMove):
+                            turn(text)
 
     # How it looks
 

@@ -106,7 +106,12 @@ def pack(run: Path, file: Path, step: float | None, keep: float | None) -> None:
 @models.command("import", short_help="Make a training run of a network.")
 @click.argument("file", type=FILE)
 @click.argument("run", type=FILE)
-def import_file(file: Path, run: Path) -> None:
+@click.option(
+    "--add",
+    metavar="PATTERNS",
+    help="n-tuple networks only: further patterns, such as 'cdef 89ab'; the network plays as before until it learns.",
+)
+def import_file(file: Path, run: Path, add: str | None) -> None:
     """Make RUN, the folder of a training run, from FILE: a packed network, or a weight file of the 2048 lab or of
     TDL2048.
 
@@ -117,7 +122,7 @@ def import_file(file: Path, run: Path) -> None:
     from plyd.models.errors import BadWeights
     from plyd.models.files import CHECKPOINT, kind_of
     from plyd.models.ntuple import packing
-    from plyd.models.ntuple.checkpoint import write_checkpoint
+    from plyd.models.ntuple.checkpoint import with_patterns, write_checkpoint
     from plyd.models.ntuple.lab import read_lab
     from plyd.models.ntuple.tdl2048 import is_tdl2048, read_tdl2048
 
@@ -127,6 +132,8 @@ def import_file(file: Path, run: Path) -> None:
                 raise BadWeights(f"{run} has a network already ({name}); choose another folder")
         kind = kind_of(file)
         if kind == policy_value.KIND:
+            if add is not None:
+                raise click.UsageError("--add is for n-tuple networks; Gomoku's has no patterns")
             options = policy_value.start_run(file, run)
             print(f"{run}: train it with: plyd train gomoku {options} --out {run}", file=sys.stderr)
             return
@@ -138,6 +145,8 @@ def import_file(file: Path, run: Path) -> None:
             checkpoint = packing.unpacked(packing.unpack(file))
         else:
             checkpoint = read_tdl2048(file) if is_tdl2048(file) else read_lab(file)
+        if add is not None:
+            checkpoint = with_patterns(checkpoint, add)
         write_checkpoint(run / CHECKPOINT, checkpoint)
     print(f"{run}: patterns {checkpoint.network}, {len(checkpoint.places)} weights; train it with:", file=sys.stderr)
     command = f"plyd train {checkpoint.game} --variant {checkpoint.variant} --network '{checkpoint.network}'"

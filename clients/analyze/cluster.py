@@ -59,15 +59,17 @@ class ClusterQueue(WorkQueue):
                 while self._dropped:
                     self._fleet.drop(self._dropped.popleft())
                 while self._new:
-                    self._fleet.give(*self._new.popleft())
+                    number, query = self._new.popleft()
+                    if number in self._futures:  # not terminated in between
+                        self._fleet.give(number, query)
                 for key, answer in await asyncio.to_thread(self._fleet.answers, POLL_SECONDS):
-                    if future := self._futures.pop(int(str(key)), None):
+                    future = self._futures.pop(int(str(key)), None)
+                    if future and not future.done():  # not terminated just now
                         future.set_result(answer)
                 self._capacity = max(1, self._fleet.unfinished + self._fleet.room())
                 self._dispatch()
         except Exception as error:
-            self._fault = error  # whoever waits for the queue raises it
-            self._changed.set()
+            self._break(error)
 
     def _has_room(self, query: Query) -> bool:  # noqa: ARG002
         return self._running < self._capacity
@@ -84,6 +86,19 @@ class ClusterQueue(WorkQueue):
             raise
 
 
+class NodeQueue(WorkQueue):
+    """The queue of a node, where each query is waited for on its own."""
+
+    def __init__(
+        self, engines: Engines, answer: Callable[[Answer], None], futures: dict[str, asyncio.Future[Answer]]
+    ) -> None:
+        super().__init__(engines, answer)
+        self._futures = futures
+
+    def _failed(self, turn: Turn, error: BaseException) -> None:
+        self._futures.pop(turn.query.id).set_exception(error)
+
+
 class AnalyzeWorker:
     """Searches turns on a node, with private daemons of its own that are restarted when they are lost."""
 
@@ -95,7 +110,7 @@ class AnalyzeWorker:
         self._queue = asyncio.run_coroutine_threadsafe(self._open(settings["store"]), self._loop).result()
 
     async def _open(self, store: str | None) -> WorkQueue:
-        return WorkQueue(Engines(None, store), self._answered)
+        return NodeQueue(Engines(None, store), self._answered, self._futures)
 
     def work(self, query: Query) -> Answer:
         """The final answer to the only turn of a query."""

@@ -41,17 +41,18 @@ class Interrupt:
         self.status = self.status or status
         self.event.set()
 
-    async def or_done(self, work: Any) -> bool:
-        """Whether a coroutine has ended before we are to stop; it is cancelled if not."""
-        task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.event.wait())
-        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if task.done():
-            task.result()  # raises what it raised
-            return True
-        task.cancel()
-        await asyncio.wait({task})
-        return False
+    async def or_done(self, work: Any, queue: WorkQueue) -> bool:
+        """Whether a coroutine has ended before we are to stop; it is cancelled if not. Raises what breaks the queue."""
+        task, broken = asyncio.ensure_future(work), asyncio.ensure_future(queue.broken())
+        stopping = asyncio.ensure_future(self.event.wait())
+        await asyncio.wait({task, stopping, broken}, return_when=asyncio.FIRST_COMPLETED)
+        ended = {one for one in (task, broken) if one.done()}
+        for one in (task, broken, stopping):
+            one.cancel()
+        await asyncio.wait({task, broken})
+        for one in ended:
+            one.result()  # raises what it raised
+        return task in ended
 
 
 async def answer_queries(defaults: Query, options: Mapping[str, Any], source: int = STDIN, sink: int = STDOUT) -> int:
@@ -66,12 +67,14 @@ async def answer_queries(defaults: Query, options: Mapping[str, Any], source: in
     try:
         await engines.check()
         async with queue.working(), progress_bar(queue):
-            if not await interrupt.or_done(lines.answer_all(LineReader(source))):
+            if not await interrupt.or_done(lines.answer_all(LineReader(source)), queue):
                 queue.terminate()
                 await queue.idle()
     finally:
         await engines.close()
         await writer.close()
+        if options["resume"]:
+            os.close(file)
     if writer.fault and not isinstance(writer.fault, BrokenPipeError):
         raise writer.fault
     errors = queue.errors + lines.errors
@@ -183,7 +186,7 @@ async def review_files(files: Sequence[Path], defaults: Query, options: Mapping[
         async with queue.working(), progress_bar(queue):
             for query in queries:
                 queue.add(query)
-            if not await interrupt.or_done(queue.idle()):
+            if not await interrupt.or_done(queue.idle(), queue):
                 queue.terminate()
                 await queue.idle()
     finally:

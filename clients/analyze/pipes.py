@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -126,6 +127,7 @@ def resume_file(path: Path) -> tuple[int, list[dict[str, Any]]]:
     """
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        _lock(path, file)
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
         answers = [_answer(path, number, line) for number, line in enumerate(data[:whole].splitlines(), 1)]
@@ -133,6 +135,18 @@ def resume_file(path: Path) -> tuple[int, list[dict[str, Any]]]:
     except OSError as error:
         raise click.ClickException(f"cannot use {path}: {error.strerror}") from None
     return file, answers
+
+
+def _lock(path: Path, file: int) -> None:
+    """Keep other processes from writing the file; the system releases the lock when this process ends."""
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            raise click.ClickException(f"another process is writing {path}; wait for it, or use another file") from None
 
 
 def _answer(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from plyd.clients.analyze.fields import ACTION, QUERY, BadField, Field
+from plyd.clients.analyze.fields import ACTION, QUERY, BadField, Field, is_text
 from plyd.clients.formats import files
 from plyd.clients.formats.game_record import quoted
 from plyd.clients.library.errors import InvalidRequest
@@ -87,7 +87,7 @@ def parse_line(line: bytes, defaults: Query) -> Query | Action:
         raise BadQuery(f"not JSON: {str(error)[:100]}") from None
     if not isinstance(given, dict):
         raise BadQuery(f"{quoted(line.decode(errors='replace'))} is not an object; a query is a JSON object on a line")
-    query_id = given.get("id") if isinstance(given.get("id"), str) else None
+    query_id = given.get("id") if is_text(given.get("id")) else None
     try:
         return _action(given) if "action" in given else _query(given, defaults)
     except BadQuery as error:
@@ -155,8 +155,11 @@ def _with_position(query: Query, values: Mapping[str, Any]) -> Query:
     for name in POSITION:
         if name in values:
             raise BadQuery(f"{name} and file exclude each other", name)
+    path = Path(values["file"])
     try:
-        return with_file(query, Path(values["file"]), values.get("fileGame", 1))
+        if path.exists() and not path.is_file():  # a pipe may never end, and all other queries would wait
+            raise InvalidRequest(f"cannot read {path}: not a regular file")
+        return with_file(query, path, values.get("fileGame", 1))
     except InvalidRequest as error:
         raise BadQuery(str(error), "file") from None
 

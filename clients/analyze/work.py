@@ -101,7 +101,7 @@ class WorkQueue:
         self._ending = 0  # of those that run
         self._overhead = 0.0  # mean seconds of a call beside its search: until a slot has its next search
         self._changed = asyncio.Event()
-        self._fault: BaseException | None = None
+        self._fault: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.total = self.done = self.errors = 0
 
     def add(self, query: Query, skip: Set[int] = frozenset()) -> None:
@@ -141,12 +141,18 @@ class WorkQueue:
         """Wait until every turn has its final answer."""
         await self._until(lambda: self.done == self.total)
 
+    async def broken(self) -> None:
+        """Never ends, unless nothing can be searched any more: then it raises why."""
+        await asyncio.shield(self._fault)
+
     async def _until(self, claim: Callable[[], bool]) -> None:
-        while not claim():
+        while True:
+            if self._fault.done():
+                self._fault.result()  # raises it
+            if claim():
+                return
             self._changed.clear()
             await self._changed.wait()
-            if self._fault:
-                raise self._fault
 
     def _dispatch(self) -> None:
         """Begin the turns for which there is room."""
@@ -197,11 +203,20 @@ class WorkQueue:
         elif isinstance(error, PlydError):
             self._end(turn, error_answer(turn.query.id, error, turn.turn))
         elif error:
-            self._fault = error  # a mistake of ours
-            self._changed.set()
+            self._failed(turn, error)
         else:
             self._end(turn, task.result())
         self._dispatch()
+
+    def _failed(self, turn: Turn, error: BaseException) -> None:  # noqa: ARG002
+        """A search has failed by a mistake of ours, or of the machine."""
+        self._break(error)
+
+    def _break(self, error: BaseException) -> None:
+        """Nothing is searched any more: whoever waits for the queue raises the error."""
+        if not self._fault.done():
+            self._fault.set_exception(error)
+        self._changed.set()
 
     def _end(self, turn: Turn, answer: Answer) -> None:
         """Give a turn its final answer."""

@@ -35,9 +35,10 @@ from plyd.clients.library.requests import (
     join_lines,
     moves_command,
     option_texts,
+    play_on_command,
 )
 from plyd.clients.library.resend import AsyncBatchSender
-from plyd.clients.library.state import State
+from plyd.clients.library.state import PlayedOn, State, played_on
 from plyd.v1 import engine_pb2
 
 
@@ -346,10 +347,14 @@ class AsyncGame:
         with_chance: bool = False,
         seed: int | None = None,
         ponder: bool = False,
+        use_store: bool = False,
         **args: Unpack[LimitArgs],
     ) -> AsyncIterator[Report]:
-        """Search; reports while it runs, the last one final. Moves given are played first, as by `moves`."""
-        number = await self._send(**go_command(args, ponder, moves, with_chance, seed))
+        """Search; reports while it runs, the last one final. Moves given are played first, as by `moves`.
+
+        With `use_store`, what the daemon's store knows answers, as it does in `search`.
+        """
+        number = await self._send(**go_command(args, ponder, moves, with_chance, seed, use_store))
         while True:
             response = await self._reply(number)
             if response.HasField("report"):  # before the first one comes the state after the moves, if there are any
@@ -363,8 +368,26 @@ class AsyncGame:
         """The final report of a search, after moves if any are given: all in one round trip."""
         return [report async for report in self.go(*moves, with_chance=with_chance, seed=seed, **args)][-1]
 
+    async def play_on(
+        self,
+        moves: int | None = None,
+        *,
+        seed: int | None = None,
+        interval_seconds: float | None = None,
+        **args: Unpack[LimitArgs],
+    ) -> AsyncGenerator[PlayedOn, None]:
+        """Let the engine make moves by itself, 1,000 by default, chance's not counted. Each is searched at depth 1, or
+        with the limits given. Yields what it played every `interval_seconds`, the last one final. `stop` ends it early.
+        """
+        number = await self._send(play_on=play_on_command(moves, seed, interval_seconds, args))
+        is_final = False
+        while not is_final:
+            played = played_on(await self._reply(number), self._cards.card)
+            is_final, self.state = played.final, played.state
+            yield played
+
     async def stop(self) -> None:
-        """Ask the running search to end; `go` yields its final report."""
+        """Ask what runs to end: `go` yields its final report, `play_on` its final reply."""
         await self._send(stop=engine_pb2.StopCommand())
 
     async def _change(self, **command: Any) -> State:

@@ -34,9 +34,10 @@ from plyd.clients.library.requests import (
     join_lines,
     moves_command,
     option_texts,
+    play_on_command,
 )
 from plyd.clients.library.resend import BatchSender
-from plyd.clients.library.state import State
+from plyd.clients.library.state import PlayedOn, State, played_on
 from plyd.v1 import engine_pb2, position_pb2
 
 
@@ -338,10 +339,14 @@ class Game:
         with_chance: bool = False,
         seed: int | None = None,
         ponder: bool = False,
+        use_store: bool = False,
         **args: Unpack[LimitArgs],
     ) -> Iterator[Report]:
-        """Begin to search; reports while it runs, the last one final. Moves given are played first, as by `moves`."""
-        number = self._send(**go_command(args, ponder, moves, with_chance, seed))
+        """Begin to search; reports while it runs, the last one final. Moves given are played first, as by `moves`.
+
+        With `use_store`, what the daemon's store knows answers, as it does in `search`.
+        """
+        number = self._send(**go_command(args, ponder, moves, with_chance, seed, use_store))
         return self._reports(number)
 
     def best(
@@ -351,8 +356,28 @@ class Game:
         *_, last = self.go(*moves, with_chance=with_chance, seed=seed, **args)
         return last
 
+    def play_on(
+        self,
+        moves: int | None = None,
+        *,
+        seed: int | None = None,
+        interval_seconds: float | None = None,
+        **args: Unpack[LimitArgs],
+    ) -> Iterator[PlayedOn]:
+        """Let the engine make moves by itself, 1,000 by default, chance's not counted. Each is searched at depth 1, or
+        with the limits given. Yields what it played every `interval_seconds`, the last one final. `stop` ends it early.
+        """
+        return self._played_on(self._send(play_on=play_on_command(moves, seed, interval_seconds, args)))
+
+    def _played_on(self, number: int) -> Iterator[PlayedOn]:
+        is_final = False
+        while not is_final:
+            played = played_on(self._reply(number), self._cards.card)
+            is_final, self.state = played.final, played.state
+            yield played
+
     def stop(self) -> None:
-        """Ask the running search to end; `go` yields its final report. Any thread may call this."""
+        """Ask what runs to end: `go` yields its final report, `play_on` its final reply. Any thread may call this."""
         self._send(stop=engine_pb2.StopCommand())
 
     def _change(self, **command: Any) -> State:

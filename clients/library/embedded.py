@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from plyd.clients.cli import PROGRAM
-from plyd.clients.library.errors import Unavailable
+from plyd.clients.library.errors import InvalidRequest, Unavailable
 from plyd.clients.library.up_addresses import running_daemon
 
 START_SECONDS = 120.0  # the first start compiles kernels
@@ -50,13 +50,16 @@ class EmbeddedDaemon:
         self._settings = ["--store", store] if store else []
 
     def __enter__(self) -> Self:
+        for game in self._games:
+            if "\0" in game:  # no process takes such an argument
+                raise InvalidRequest(f"unknown game {game!r:.60}")
         folder = tempfile.gettempdir()
         if len(os.fsencode(folder)) > LONGEST_FOLDER:
             folder = "/tmp"  # noqa: S108
         self.target = f"unix:{folder}/plyd-{secrets.token_hex(8)}"  # the daemon removes the socket
         self._errors = tempfile.TemporaryFile()
-        command = [*self._program, "serve", *self._games, "--listen", self.target]
-        command += ["--with-stdin", "--log-level", "warning", "--log-format", "human", *self._settings]
+        command = [*self._program, "serve", "--listen", self.target, "--with-stdin"]
+        command += ["--log-level", "warning", "--log-format", "human", *self._settings, "--", *self._games]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -242,12 +242,26 @@ def moves_command(
 
 
 def go_command(
-    args: LimitArgs, ponder: bool, moves: Sequence[str] = (), with_chance: bool = False, seed: int | None = None
+    args: LimitArgs,
+    ponder: bool,
+    moves: Sequence[str] = (),
+    with_chance: bool = False,
+    seed: int | None = None,
+    use_store: bool = False,
 ) -> dict[str, Any]:
     """The command to search, after moves if there are any, as a field of PlayRequest."""
     limits = limits_of(args, LimitArgs.__optional_keys__)
-    go = engine_pb2.GoCommand(limits=limits, max_lines=args.get("lines"), ponder=ponder)
+    go = engine_pb2.GoCommand(limits=limits, max_lines=args.get("lines"), ponder=ponder, use_store=use_store)
     return {"moves": moves_command(moves, with_chance, seed, go)} if moves or with_chance else {"go": go}
+
+
+def play_on_command(
+    moves: int | None, seed: int | None, interval_seconds: float | None, args: LimitArgs
+) -> engine_pb2.PlayOnCommand:
+    """The command to let the engine play on."""
+    limits = limits_of(args, LimitArgs.__optional_keys__ - {"lines"})
+    interval_ms = None if interval_seconds is None else milliseconds("interval_seconds", interval_seconds)
+    return engine_pb2.PlayOnCommand(moves=moves, limits=limits, seed=seed, interval_ms=interval_ms)
 
 
 def join_lines(positions: Iterable[str]) -> bytes:

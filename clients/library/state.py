@@ -1,6 +1,7 @@
 """Positions and states as a client returns them."""
 
 from collections.abc import Callable, MutableSequence, Sequence
+from dataclasses import dataclass
 
 from plyd.clients.library.board_svg import Svg, board_svg
 from plyd.clients.library.report import Report
@@ -177,3 +178,21 @@ class State(View[position_pb2.State]):
             words.append(f"{self.points:g} points")
         words.append(f"{to_move} to move" if self.outcome == position_pb2.OUTCOME_ONGOING else outcome)
         return f"<State {', '.join(words)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedOn:
+    """What an engine has played by itself since the last time: `moves`, those of chance included, and the state after
+    them; `count` is the number of moves so far, those of chance not counted. The last one is `final`.
+    """
+
+    moves: tuple[str, ...]
+    state: State
+    count: int
+    final: bool
+
+
+def played_on(response: engine_pb2.PlayResponse, card_of: CardOf) -> PlayedOn:
+    """What a reply says that the engine has played."""
+    message = response.played_on
+    return PlayedOn(tuple(message.moves), State(message.state, card_of), message.count, message.final)

@@ -8,7 +8,7 @@ from typing import Any, Self
 from plyd.clients.library.client import EngineClient
 from plyd.clients.library.embedded import EmbeddedDaemon
 from plyd.clients.match.adjudication import Adjudication
-from plyd.clients.match.connect import AGAIN_SECONDS, ConnectedSide, ConnectedSides, connect_sides
+from plyd.clients.match.connect import AGAIN_SECONDS, ConnectedSide, ConnectedSides, check_side, connect_sides
 from plyd.clients.match.openings import Opening, ScheduledGame, check_two_players
 from plyd.clients.match.results import PlayedGame
 from plyd.clients.match.runner import WATCH_SECONDS, GamePlayer
@@ -42,6 +42,9 @@ def connect_cluster(
     ):
         for start in starts:
             check_two_players(referee, start)
+        for side in sides:
+            if not (side.at or side.has_own_daemon):  # others are known on the nodes only
+                check_side(referee, side)
         with open_fleet(cluster, spec) as fleet:
             yield ConnectedSides(tuple(ConnectedSide(side, referee) for side in sides), referee, 1), fleet
 

@@ -218,8 +218,10 @@ class GameFile(Generic[G]):
         self._write(played.as_json())
 
     def _write(self, fields: Mapping[str, Any]) -> None:
+        data = memoryview(json.dumps(fields, separators=(",", ":")).encode() + b"\n")
         try:
-            self._file.write(json.dumps(fields, separators=(",", ":")).encode() + b"\n")
+            while data:
+                data = data[self._file.write(data) :]  # a disk that is nearly full takes a part
         except OSError as error:
             raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
 

@@ -1,9 +1,10 @@
 """Games of a tile game on a cluster: each node plays chunks of them on all of its cores."""
 
 import dataclasses
+import hashlib
 import json
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,12 +43,22 @@ def on_cluster(
     if resume is None:
         yield from play_chunks(cluster, asked, Chunks(settings.games, []), None)
         return
-    identity = {name: value for name, value in asked.items() if name != "model"}
-    with GameFile(resume, {"tile games": identity}, parse_chunk) as file:
-        done = file.begin()
+    with GameFile(resume, {"tile games": identity_of(asked)}, parse_chunk) as file:
+        done = chunks_of(settings.games, file.begin())
         for chunk in done:
             yield from (FinishedGame(**result) for result in chunk.results)
         yield from play_chunks(cluster, asked, Chunks(settings.games, done), file)
+
+
+def identity_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """What games to be resumed have in common; a model counts by what it holds."""
+    model = {} if asked["model"] is None else {"model": hashlib.sha256(asked["model"]).hexdigest()}
+    return {name: value for name, value in asked.items() if name != "model"} | model
+
+
+def chunks_of(games: int, done: Iterable[PlayedChunk]) -> list[PlayedChunk]:
+    """What chunks of an earlier run have of so many games."""
+    return [PlayedChunk(chunk.game, chunk.results[: games - chunk.game]) for chunk in done if chunk.game < games]
 
 
 def play_chunks(

@@ -9,14 +9,19 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from plyd.clients.formats.tile_replay import FACES, FinishedGame, Replay
+from plyd.clients.formats.tile_replay import FACES, FinishedGame, IllegalAction, Replay
 from plyd.clients.hosts.arena2584 import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
 from plyd.clients.library.embedded import announce_start
+from plyd.protocols.arena2584 import SLIDES
 
+if TYPE_CHECKING:
+    from plyd.clients.library.client import EngineClient
+
+MOST_SLIDES = 1_000_000  # that a daemon is asked for; a game is shorter
 BULK = [sys.executable, "-P", "-m", "plyd.engines.tiles.play.many_games"]
 
 
@@ -77,17 +82,53 @@ def finished_of(line: bytes) -> FinishedGame:
 
 
 def over_wire(target: str, settings: TileSettings) -> Generator[FinishedGame, None, None]:
-    """Games played by a daemon: one Search per move, and one per new tile if the environment is evil.
+    """Games played by a daemon: at depth 1 it plays on by itself; else one Search per move, and one per new tile if the
+    environment is evil.
 
-    The board and the random numbers are kept here, so a daemon that restarts is simply asked again.
+    The random numbers, or their seeds, are kept here, so a daemon that restarts is simply asked again.
     """
     from plyd.clients.library.client import EngineClient
 
     limits = limits_of(settings.depth, settings.move_time)
     with EngineClient(target, settings.game, settings.variant, retry_seconds=FIRST_SECONDS) as client:
         odds = odds_of(client.inspect())  # fails if no daemon answers
+    if limits == {"depth": 1} and not settings.evil:
+        with EngineClient(
+            target, settings.game, settings.variant, retry_seconds=AGAIN_SECONDS, history=False
+        ) as client:
+            yield from played_on(client, settings)
+            return
     with EngineClient(target, settings.game, settings.variant, retry_seconds=AGAIN_SECONDS) as client:
         yield from play_games(Adviser(client.search, limits, reckons_evil=settings.reckon == "evil"), settings, odds)
+
+
+def played_on(client: "EngineClient", settings: TileSettings) -> Generator[FinishedGame, None, None]:
+    """Games that a daemon plays by itself, each from a seed of its own. One that breaks off is played again."""
+    from plyd.clients.library.errors import DaemonFault, Unavailable
+
+    seeds, played = Random(settings.seed), 0
+    seed = seeds.getrandbits(64)
+    while played < settings.games:
+        try:
+            replay, start_ms = Replay(settings.game), now_ms()
+            with client.play() as game:
+                for told in game.play_on(MOST_SLIDES, seed=seed):
+                    for move in told.moves:
+                        replay.play(action_of(move))
+        except Unavailable:
+            continue  # `client.play` waits for the daemon, for so long
+        except IllegalAction as error:
+            raise DaemonFault(f"the daemon plays {error}, at {replay.text!r}") from None
+        yield replay.finished(start_ms, now_ms())
+        played, seed = played + 1, seeds.getrandbits(64)
+
+
+def action_of(move: str) -> int:
+    """The opcode of a move; -1 for a text that is none."""
+    if move in SLIDES:
+        return SLIDES.index(move)
+    index, _, cell = move.partition("@")
+    return int(index) << 4 | int(cell) if index.isdecimal() and cell.isdecimal() and int(cell) < 16 else -1
 
 
 def play_games(

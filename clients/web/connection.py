@@ -215,9 +215,9 @@ class PageConnection:
         query, slides = request.search_query(), request.whole("slides", 1, MAX_SLIDES) or MAX_SLIDES
         link = self._daemons.find(query.position.game)
         async with contextlib.aclosing(play_on(link, query.position, slides, query.options)) as states:
-            async for moves, state in states:
+            async for played in states:
                 await self._unsent.room()
-                self._send({"id": request.id, "moves": moves, "state": state_json(state)})
+                self._send({"id": request.id, "moves": played.moves, "state": state_json(played.state)})
         self._send({"id": request.id, "ok": True})
 
     async def _share(self, request: PageRequest) -> None:

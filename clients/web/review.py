@@ -1,7 +1,7 @@
 """The review of a game for a page: many turns of one game searched, as many at once as there are slots.
 
 One search waits in the queue as that of any page does, so that a review goes on beside others; the rest take slots that
-nobody else wants.
+nobody else wants. What the daemon's store knows is not searched again.
 """
 
 import asyncio
@@ -60,6 +60,7 @@ def _at(query: PageQuery, turn: int) -> PageQuery:
     position = query.position
     return replace(
         query,
+        use_store=True,
         position=position_pb2.Position(
             game=position.game, variant=position.variant, start=position.start, moves=position.moves[:turn]
         ),

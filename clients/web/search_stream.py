@@ -29,6 +29,7 @@ class PageQuery:
     remaining: float | None = None  # seconds on a clock
     increment: float = 0.0  # seconds that the clock gains after each move
     lines: int = 1
+    use_store: bool = False  # whether what the daemon's store knows answers
     options: dict[str, str] = field(default_factory=dict)
 
 
@@ -107,7 +108,8 @@ class SearchStream:
             limits["increment_seconds"] = query.increment
         stopping = asyncio.ensure_future(self._stop_in_time(game, time_slice, stopped))
         try:
-            async with contextlib.aclosing(game.go(**limits)) as reports:  # type: ignore[type-var]
+            use_store = query.use_store and not spent  # later, it would know the pieces of this very search
+            async with contextlib.aclosing(game.go(use_store=use_store, **limits)) as reports:  # type: ignore[type-var]
                 async for report in reports:
                     yield report
         finally:

@@ -17,10 +17,11 @@ rests on the bottom or on another stone; it never rests in the forbidden cell, b
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
+from plyd.engines.core.symmetry import Image
 
 SMALLEST, LARGEST = 4, 16  # for both rows and columns
 EMPTY, FORBIDDEN = ".", "#"
@@ -32,6 +33,7 @@ FORM = (
     '"7x6 #4,1" (column, row from below), or the rows from the top, "..../..../..o./.xx."'
 )
 MAX_TEXT = 512
+COLUMN = re.compile(r"[1-9][0-9]?", re.ASCII)
 SHORT = re.compile(r"\s*(?P<columns>\d{1,4})x(?P<rows>\d{1,4})(\s+#(?P<column>\d{1,4}),(?P<row>\d{1,4}))?\s*", re.ASCII)
 
 
@@ -103,9 +105,7 @@ class Connect4Rules:
         width = len(position.rows[0])
         if self.outcome(position) is not Outcome.ONGOING:
             raise BadMove(f"illegal move {quoted(move)}: the game is over")
-        if not re.fullmatch(r"[1-9][0-9]?", move, re.ASCII) or int(move) > width:
-            raise BadMove(f"unknown move {quoted(move)}; moves are columns, 1 to {width}")
-        column = int(move) - 1
+        column = int(_column_of(width, move)) - 1
         row = landing(position, column)
         if row is None:
             free = ", ".join(legal.text for legal in self.legal_moves(position))
@@ -120,6 +120,25 @@ class Connect4Rules:
     def picture(self, position: Position) -> str:
         """The board as plain text."""
         return grid(self.board(position))
+
+    def images(self, position: Position) -> list[Image]:
+        """The board and its mirror image, the forbidden cell included."""
+        columns = len(position.rows[0])
+        same, mirror = partial(_column_of, columns), partial(_mirrored, columns)
+        mirrored = Position(tuple(row[::-1] for row in position.rows))
+        return [Image(position, same, same), Image(mirrored, mirror, mirror)]
+
+
+def _column_of(columns: int, move: str) -> str:
+    """A move that is a column; raises BadMove if it is none."""
+    if not COLUMN.fullmatch(move) or int(move) > columns:
+        raise BadMove(f"unknown move {quoted(move)}; moves are columns, 1 to {columns}")
+    return move
+
+
+def _mirrored(columns: int, move: str) -> str:
+    """A move on the mirrored board."""
+    return str(columns + 1 - int(_column_of(columns, move)))
 
 
 def empty_board(columns: int, rows: int) -> Position:

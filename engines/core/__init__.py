@@ -4,6 +4,7 @@ In the order a request meets them:
     engine        Engine and its Card: what a daemon needs to know to serve a game
     look          how a game looks: kind of board, labels, sides, sizes
     rules         the rulebook of one variant: parse, text, legal moves, play, outcome
+    symmetry      positions that are turns or mirror images of each other
     options       an engine's options: text in, values out
     search        one Limits in, any number of Reports out
     time_control  turns limits, clock, deadline and margins into one budget

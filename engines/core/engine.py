@@ -13,7 +13,7 @@ from plyd.engines.core.errors import NotSupported
 from plyd.engines.core.look import BoardLook, SideLook, StartForm
 from plyd.engines.core.options import MEMORY, Option, OptionValue
 from plyd.engines.core.rules import Rules
-from plyd.engines.core.search import Limits, Searcher
+from plyd.engines.core.search import FastPlayer, Limits, Searcher
 
 
 class Capability(Enum):
@@ -135,6 +135,23 @@ class Engine(ABC):
         It is then made by a searcher with 0 megabytes.
         """
         return False
+
+    def fast_player(
+        self,
+        variant: str,  # noqa: ARG002
+        options: Mapping[str, OptionValue],  # noqa: ARG002
+        limits: Limits,  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+    ) -> FastPlayer | None:
+        """What plays a game on, with such limits for each move, faster than a searcher does; None: nothing.
+
+        The seed, 64 bits, decides what chance does. Needs `fast_parts`.
+        """
+        return None
+
+    def fast_parts(self, variant: str) -> tuple[str, ...]:
+        """The parts that `fast_player` needs."""
+        return self.search_parts(variant, {option.name: option.default for option in self.card.options})
 
     def close(self) -> None:  # noqa: B027  most engines have nothing that outlives them
         """End what does not end with this process: other processes. Called once, when no search runs."""

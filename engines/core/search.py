@@ -126,6 +126,17 @@ class Report:
         return self.stop_reason is not None
 
 
+class FastPlayer(Protocol):
+    """Makes many moves of one game at a time."""
+
+    def play(self, position: Any, most: int, stop: Stop) -> tuple[int, list[str]]:
+        """The moves from a position in which a player is to move, and how many of them are a player's: `most`, or fewer
+        if the game ends, or soon after `stop` is set.
+
+        Chance has answered the last one. The next call goes on from the position after them.
+        """
+
+
 class Searcher(Protocol):
     """Searches positions of one game, one at a time, and owns the memory for that."""
 

@@ -117,7 +117,8 @@ class TrainingRun:
         if log.exists():
             whole = [line for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
             is_kept = [json.loads(line)[self.trainer.unit] <= self.trainer.count for line in whole]
-            log.write_text("".join(line for line, kept in zip(whole, is_kept, strict=True) if kept))
+            log.with_suffix(".new").write_text("".join(line for line, kept in zip(whole, is_kept, strict=True) if kept))
+            log.with_suffix(".new").replace(log)  # a full disk or a kill must not cost the log
         return self._resumed
 
     def begin(self, command: str) -> None:

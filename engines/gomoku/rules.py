@@ -15,10 +15,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, Outcome, Side, Step, grid
+from plyd.engines.core.symmetry import SQUARE_TURNS, Image, Turn
 from plyd.engines.gomoku.renju import Point, why_forbidden
 
 SMALLEST, LARGEST = 5, 20
@@ -148,6 +149,18 @@ class GomokuRules:
         """The board as plain text."""
         return grid(self.board(position))
 
+    def images(self, position: Position) -> list[Image]:
+        """The eight turns and mirror images of a board."""
+        size = position.size
+        return [
+            Image(
+                Position(tuple(map("".join, turn.grid(position.rows))), position.mover),
+                partial(_turned, turn, size),
+                partial(_turned, turn.inverse, size),
+            )
+            for turn in SQUARE_TURNS
+        ]
+
     def _check_end(self, position: Position, text: str) -> None:
         """Raise BadPosition for a five of the side to move: a five ends the game, so the last mover made it."""
         winners = winners_of(position, self.rule)
@@ -178,6 +191,11 @@ def point_of(move: str, size: int) -> tuple[int, int]:
     if not found or LETTERS.index(found["column"]) >= size or int(found["row"]) > size:
         raise BadMove(f"unknown move {quoted(move)}; moves are points, a1 to {LETTERS[size - 1]}{size}")
     return size - int(found["row"]), LETTERS.index(found["column"])
+
+
+def _turned(turn: Turn, size: int, move: str) -> str:
+    """A move on a board that is turned."""
+    return move_at(*turn.point(*point_of(move, size), size, size), size)
 
 
 def describe(cell: str) -> str:

@@ -12,17 +12,20 @@ from plyd.engines.core.engine import Answers, Capability, Card, Engine
 from plyd.engines.core.errors import BadModel
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import OptionValue, granted_megabytes, read_options
-from plyd.engines.core.search import Limits, Searcher
+from plyd.engines.core.search import FastPlayer, Limits, Searcher
 from plyd.engines.tiles.batch.answers import answer_lines
 from plyd.engines.tiles.batch.values import values_of
 from plyd.engines.tiles.game import TileGame
 from plyd.engines.tiles.look import TILE_LOOK, TILE_SIDES
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE
 from plyd.engines.tiles.ntuple.network import scratch_for
 from plyd.engines.tiles.ntuple.player import Player, load_player, shipped_model
+from plyd.engines.tiles.play.fast_player import FastTilePlayer
 from plyd.engines.tiles.rulebook import Position
 from plyd.engines.tiles.search.searcher import DOWNGRADE, OPTIONS, TileSearcher
 
 BATCHES = "batches"  # the part that evaluates batches of positions
+FAST = "fast "  # begins the name of the part that makes many moves of a variant at once
 ONE_TILE = " ".join(["1"] + ["0"] * 15)
 
 
@@ -64,7 +67,7 @@ class TileEngine(Engine):
         self.game = game
         self.variants = game.variants
         self._default = next(iter(game.variants))
-        self.parts = (*game.variants, BATCHES)
+        self.parts = (*game.variants, BATCHES, *(FAST + name for name in game.variants))
         self._files = files or {}
         self._players: dict[str, Player] = {}
         for name in self._files:
@@ -90,11 +93,16 @@ class TileEngine(Engine):
             self.prepare(part)
 
     def prepare(self, part: str) -> None:
-        """Load the player of a variant and run each kernel of its search once; or the kernels of batches."""
+        """Load the player of a variant and run each kernel of its search once; or other kernels."""
         if part == BATCHES:
             for letter in "ba":
                 for as_text in (True, False):
                     self.evaluate(self._default, f"{letter} {ONE_TILE}\n".encode(), as_text=as_text, with_moves=True)
+            return
+        if part.startswith(FAST):
+            variant = part.removeprefix(FAST)
+            position = self.variants[variant].parse(f"b {ONE_TILE}")
+            FastTilePlayer(self.player(variant), NEVER_DOWNGRADE, 1).play(position, 1, Stop())
             return
         searcher = self.searcher(part, read_options(self.card.options, {}))
         for letter in "ba":
@@ -112,6 +120,19 @@ class TileEngine(Engine):
     def searcher(self, variant: str, options: Mapping[str, OptionValue], megabytes: int | None = None) -> Searcher:
         """A new searcher with its own table."""
         return TileSearcher(self.player(variant), options, granted_megabytes(options, megabytes))
+
+    def fast_player(
+        self, variant: str, options: Mapping[str, OptionValue], limits: Limits, seed: int
+    ) -> FastPlayer | None:
+        """The network's moves at depth 1."""
+        if limits.max_depth != 1:
+            return None
+        player = self.player(variant)
+        return FastTilePlayer(player, player.downgrade_from if options.get(DOWNGRADE.name) else NEVER_DOWNGRADE, seed)
+
+    def fast_parts(self, variant: str) -> tuple[str, ...]:
+        """The variant and the kernel of many moves."""
+        return (variant, FAST + variant)
 
     def answers_at_once(self, position: Position, limits: Limits, options: Mapping[str, OptionValue]) -> bool:  # noqa: ARG002
         """True for the player's move at depth 1: the network's values of four boards."""

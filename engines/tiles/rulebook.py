@@ -11,11 +11,12 @@ after the first of them the environment moves again, after any other drop the pl
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import ClassVar
 
 from plyd.engines.core.errors import BadMove, BadPosition, quoted
 from plyd.engines.core.rules import Board, Move, MoveKind, Outcome, Side, Step, grid
+from plyd.engines.core.symmetry import RECTANGLE_TURNS, SQUARE_TURNS, Image, Turn
 
 SLIDES = ("up", "right", "down", "left")  # by opcode
 MAX_TEXT = 4096  # maximum length of a position's text
@@ -161,11 +162,41 @@ class TileRules:
         """The board as plain text."""
         return grid(self.board(position))
 
+    def images(self, position: Position) -> list[Image]:
+        """The turns and mirror images of a board: eight of a square one, four of others."""
+        turns = SQUARE_TURNS if self.rows == self.columns else RECTANGLE_TURNS
+        board = [position.cells[i : i + self.columns] for i in range(0, len(position.cells), self.columns)]
+        return [
+            Image(
+                Position(position.before, tuple(cell for row in turn.grid(board) for cell in row)),
+                partial(self._turned, turn),
+                partial(self._turned, turn.inverse),
+            )
+            for turn in turns
+        ]
+
+    def _turned(self, turn: Turn, move: str) -> str:
+        """A slide or a drop on a board that is turned."""
+        if move in SLIDES:
+            return SLIDES[turned_slides(turn)[SLIDES.index(move)]]
+        index, _, cell = move.partition("@")
+        if index not in NUMBERS or NUMBERS.get(cell, len(NUMBERS)) >= self.rows * self.columns:
+            raise BadMove(f"unknown move {quoted(move)}; moves are {' '.join(SLIDES)} and INDEX@CELL")
+        row, column = turn.point(*divmod(int(cell), self.columns), self.rows, self.columns)
+        return f"{index}@{row * self.columns + column}"
+
 
 @lru_cache(maxsize=4096)
 def drop(index: int, cell: int, probability: float) -> Move:
     """The move that drops a tile."""
     return Move(f"{index}@{cell}", cell, probability)
+
+
+@cache
+def turned_slides(turn: Turn) -> tuple[int, ...]:
+    """The opcode of each slide on a board that is turned: where the edge goes that tiles slide to."""
+    edges = [(0, 1), (1, 2), (2, 1), (1, 0)]  # the middles of the edges of 3x3, by opcode
+    return tuple(edges.index(turn.point(*edge, 3, 3)) for edge in edges)
 
 
 def _number(word: str) -> int:

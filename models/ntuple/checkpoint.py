@@ -1,6 +1,6 @@
 """Checkpoints of n-tuple networks: everything that a resumed run needs. Only learned weights are stored."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from plyd.models.errors import BadWeights
 from plyd.models.files import CHECKPOINT, number_in, read_file, text_in, whole_in, write_file
-from plyd.models.ntuple.patterns import MOST_INDICES, MOST_WEIGHTS, patterns_of
+from plyd.models.ntuple.patterns import MOST_INDICES, MOST_PATTERNS, MOST_WEIGHTS, patterns_of, text_of
 
 KIND = "checkpoint"
 
@@ -121,6 +121,19 @@ def read_checkpoint(path: Path) -> Checkpoint:
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise BadWeights(f"{path} is not what a checkpoint should be: {error!r}") from None
     return found
+
+
+def with_patterns(checkpoint: Checkpoint, more: str) -> Checkpoint:
+    """The same network with more patterns, whose weights are all 0: its values are the same, until it learns."""
+    mine, added = patterns_of(checkpoint.network), patterns_of(more)
+    if twice := [pattern for index, pattern in enumerate(added) if pattern in mine + added[:index]]:
+        raise BadWeights(f"the network has the pattern {text_of(twice[:1])!r} already")
+    if checkpoint.stages or checkpoint.fresh_weight:
+        raise BadWeights("patterns can be added to networks of one stage whose new weights are 0; this is another one")
+    whole = replace(checkpoint, network=text_of(mine + added))  # the tables of the new ones come last
+    if whole.size > MOST_WEIGHTS or len(mine + added) > MOST_PATTERNS:
+        raise BadWeights(f"{whole.network!r:.60} is too large; at most {MOST_PATTERNS} patterns are allowed")
+    return whole
 
 
 def stage_facts(checkpoint: Checkpoint) -> dict[str, Any]:

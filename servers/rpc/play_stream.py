@@ -10,18 +10,19 @@ from plyd.engines.core.errors import BadCommand, EngineError, Overloaded
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.search import Limits
 from plyd.servers.rpc.context import CallContext
-from plyd.servers.rpc.limits import read_limits
+from plyd.servers.rpc.limits import read_limits, read_play_on
 from plyd.servers.rpc.messages import report_message, state_message
 from plyd.servers.rpc.status import status_code, status_message
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import FEW_MOVES, KEPT_PLIES, GameRecord, with_field
 from plyd.servers.search.job import Priority
+from plyd.servers.search.play_on import Asked, play_on
 from plyd.servers.search.session import Session
 from plyd.v1 import engine_pb2, position_pb2
 
 log = logging.getLogger("plyd.play")
 
-COMMANDS = "new_game, moves, take_back, go or stop"
+COMMANDS = "new_game, moves, take_back, go, play_on or stop"
 
 
 class PlayStream:
@@ -49,6 +50,9 @@ class PlayStream:
         try:
             if request.WhichOneof("command") == "go":
                 await self._go(request.id, self._open_session("go"), request.go, read_limits(request.go))
+                return
+            if request.WhichOneof("command") == "play_on":
+                self._play_on(request.id, self._open_session("play_on"), read_play_on(request.play_on))
                 return
             search = self._search_after(request.moves)
             if self._is_quick(request):
@@ -146,25 +150,48 @@ class PlayStream:
         priority = Priority.PONDER if go.ponder else Priority.NORMAL
         self._stop = Stop()
         self._has_limits = limits != Limits(max_lines=limits.max_lines)
-        search = self._run_search(session, request_id, limits, priority)
+        in_game = not go.use_store
+        run = functools.partial(self._run_search, session, request_id, limits, priority, in_game=in_game)
+        search = self._answer(request_id, run)
         if session.answers_at_once(limits):
             await search
         else:
             self._search = asyncio.ensure_future(search)
 
-    async def _run_search(self, session: Session, request_id: int, limits: Limits, priority: Priority) -> None:
-        """Search and send the reports, or the error that ended the search."""
+    def _play_on(self, request_id: int, session: Session, asked: Asked) -> None:
+        """Let the engine play on in a task, while further commands are read."""
+        self._stop, self._has_limits = Stop(), True
+        self._search = asyncio.ensure_future(
+            self._answer(request_id, functools.partial(self._run_play_on, session, request_id, asked))
+        )
+
+    async def _run_play_on(self, session: Session, request_id: int, asked: Asked) -> None:
+        """Play and send what was played."""
+        async with aclosing(play_on(session, asked, self._time_remaining(), self._stop)) as pieces:
+            async for moves, made, final in pieces:
+                state = await session.change(functools.partial(state_message, session.record))
+                played = engine_pb2.PlayedOn(final=final, moves=moves, state=state, count=made)
+                await self._send(engine_pb2.PlayResponse(id=request_id, played_on=played))
+
+    async def _run_search(
+        self, session: Session, request_id: int, limits: Limits, priority: Priority, *, in_game: bool
+    ) -> None:
+        """Search and send the reports."""
+        search = session.reports(limits, self._time_remaining(), self._stop, priority, in_game=in_game)
+        async with aclosing(search) as reports:
+            async for timed in reports:
+                if timed.memory_lost:
+                    self._call.note(memory_lost=True)
+                await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*timed)))
+
+    async def _answer(self, request_id: int, work: Callable[[], Awaitable[None]]) -> None:
+        """Do the work of a command, or send the error that ended it."""
         try:
-            search = session.reports(limits, self._time_remaining(), self._stop, priority, in_game=True)
-            async with aclosing(search) as reports:
-                async for timed in reports:
-                    if timed.memory_lost:
-                        self._call.note(memory_lost=True)
-                    await self._send(engine_pb2.PlayResponse(id=request_id, report=report_message(*timed)))
+            await work()
         except EngineError as error:
             await self._refuse(request_id, error)
         except Exception as error:
-            log.exception("a search failed")
+            log.exception("a command failed")
             await self._refuse(request_id, error)
 
     async def _refuse(self, request_id: int, error: Exception) -> None:

@@ -8,6 +8,7 @@ known_reports reports of earlier searches, which need no second search: a table 
 store         the same across restarts, in store_database (SQLite or PostgreSQL), as report_text
 engine_parts  what is loaded and compiled of the engines
 session       a game and the searcher that follows it; runs its searches
+play_on       many moves that the engine makes by itself in a session's game
 scheduler     slots, and the queue of those that wait for one
 job           one search on its way through the scheduler
 fair_share    whose turn it is

@@ -131,9 +131,9 @@ class GameRecord:
             self._bytes -= size_of(self.moves[end:])
             del self.moves[end:]
 
-    def play_chance(self, seed: int | None) -> list[str]:
+    def play_chance(self, seed: int | random.Random | None) -> list[str]:
         """Play random chance moves until a player is to move or the game is over; the moves played."""
-        chance = random.Random(seed)
+        chance = seed if isinstance(seed, random.Random) else random.Random(seed)
         played = []
         while self.rules.to_move(self.position) is Side.ENVIRONMENT:
             drops = self.rules.legal_moves(self.position)

@@ -5,8 +5,9 @@
 
 Without a store, only a search that has finished with an exact score or a proven result is kept: another search of that
 question could not find more. With a store, every final report is kept there, and recent ones in the table too; `store`
-says which of them answer. A question with a limit on nodes or depth is never kept nor answered from here, so that the
-same nodes give the same answer, whatever was asked before.
+says which of them answer. Both keep reports on the image of a position that stands for all (see known_question); who
+asks gets a report on the position asked about. A question with a limit on nodes or depth is never kept nor answered
+from here, so that the same nodes give the same answer, whatever was asked before.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+from plyd.engines.core.errors import BadMove
 from plyd.engines.core.search import Proven, Report, StopReason
 from plyd.servers.search.known_question import Question
 from plyd.servers.search.store import ReportStore
@@ -108,7 +110,7 @@ class KnownReports:
     def get(self, question: Question, seconds: float | None = None) -> Report | None:
         """The report in memory that answers a question, for a caller who allows so much time; None if there is none."""
         report = self.table.get(question)
-        return report if report and is_enough(report, seconds) else None
+        return question.asked(report) if report and is_enough(report, seconds) else None
 
     async def find(self, question: Question, seconds: float | None) -> Report | None:
         """The report that answers a question, from memory or from the store; None if there is none, or not soon."""
@@ -124,7 +126,7 @@ class KnownReports:
         if report is None:
             return None
         self._keep(question, report)
-        return report if is_enough(report, seconds) else None
+        return question.asked(report) if is_enough(report, seconds) else None
 
     def _looked_up(self) -> None:
         self._lookups -= 1
@@ -132,15 +134,20 @@ class KnownReports:
     def put(self, question: Question, report: Report) -> None:
         """Keep a final report if it is proven or, with a store, if anything was searched."""
         is_stored = self._store is not None and report.final and report.stop_reason is not StopReason.NO_SEARCH
-        if is_stored or is_proven(report):
-            self._keep(question, report)
+        if not is_stored and not is_proven(report):
+            return
+        try:
+            kept = question.kept(report)
+        except BadMove:  # in a line of an outside program
+            return
+        self._keep(question, kept)
         if self._store and is_stored:
-            self._store.put(question, report)
+            self._store.put(question.key, kept)
 
     def _keep(self, question: Question, report: Report) -> None:
         if is_deeper(report, self.table.get(question)):
             lines = sum(LINE_BYTES + MOVE_BYTES * len(line.moves) for line in report.lines)
-            self.table.put(question, report, len(question.position) + lines)
+            self.table.put(question.key, report, len(question.position) + lines)
 
     def close(self) -> None:
         """Write what the store does not have yet, and end the threads."""

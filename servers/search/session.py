@@ -4,19 +4,20 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.options import MEMORY, Option, read_options
-from plyd.engines.core.search import GameSearcher, Limits, Report, Searcher
+from plyd.engines.core.search import FastPlayer, GameSearcher, Limits, Report, Searcher
 from plyd.engines.core.time_control import Budget
 from plyd.servers.access.memory import MemoryGrant
 from plyd.servers.access.quotas import Client
 from plyd.servers.runtime import Runtime
-from plyd.servers.search.game_record import GameRecord
+from plyd.servers.search.game_record import KEPT_PLIES, GameRecord
 from plyd.servers.search.job import Priority
 from plyd.servers.search.known_question import Question, question_of
 
+T = TypeVar("T")
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time
 NEVER_STOPPED = Stop()
 
@@ -65,6 +66,29 @@ class Session:
         """Wait until the engine has loaded and compiled what this session's searches need."""
         engine = self.record.engine
         await self._runtime.parts.until_ready(engine, engine.search_parts(self.record.variant, self._options))
+
+    async def fast_player(self, limits: Limits, seed: int) -> FastPlayer | None:
+        """What makes many moves of this game at once, ready to use; None if the engine has nothing such."""
+        engine, variant = self.record.engine, self.record.variant
+        player = engine.fast_player(variant, self._options, limits, seed)
+        if player:
+            await self._runtime.parts.until_ready(engine, engine.fast_parts(variant))
+        return player
+
+    async def in_slot(self, work: Callable[[], T], stop: Stop) -> T:
+        """What some milliseconds of work return, in a slot that no search needs. `stop` may serve again afterwards."""
+        with self._client.searching():
+            run = self._runtime.searches.run
+            done = await run(lambda _: work(), stop, None, Priority.BACKGROUND, client=self._party)
+        stop.resume()  # it may have been paused as the work ended
+        return done
+
+    async def change(self, work: Callable[[], T]) -> T:
+        """What a change of the record, or a question about it, returns; in a thread if that may take long."""
+        record = self.record
+        if record.rules.is_quick and (len(record.moves) <= KEPT_PLIES or not record.has_history):
+            return work()
+        return await self._runtime.rules.run(self._party, work)
 
     def close(self) -> None:
         """End the session and give its memory back."""

@@ -4,6 +4,9 @@ A report answers a question if it is proven; or, in Search and Analyze, if nothi
 had at least ENOUGH of the time that the caller now allows. Of two reports on one question the deeper one is kept: the
 one that had finished, else the one that took longer.
 
+Reports are kept for the image of a position that stands for all (see known_question). Rows of plyd before that have any
+image: all images are looked up, and the deepest report is turned. Such rows are forgotten as all old ones are.
+
 Nothing here runs on the event loop: one thread looks up, another one writes, at least once a second.
 """
 
@@ -15,6 +18,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from plyd.engines.core.errors import BadMove
 from plyd.engines.core.search import Report, StopReason
 from plyd.servers.search.known_question import Question
 from plyd.servers.search.report_text import BadReport, read_report_text, write_report_text
@@ -29,7 +33,10 @@ PRUNE_SHARE = 20  # a full store forgets this fraction at once
 
 KEY = "game, variant, position, options, lines, model"
 COLUMNS = f"{KEY}, finished, seconds, stored, report"
-FIND = f"SELECT report FROM plyd_reports WHERE {' AND '.join(f'{name.strip()} = ?' for name in KEY.split(','))}"  # noqa: S608
+FIND = """
+SELECT position, report FROM plyd_reports
+WHERE game = ? AND variant = ? AND options = ? AND lines = ? AND model = ? AND position IN ({})
+"""
 PUT = f"""
 INSERT INTO plyd_reports ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT ({KEY}) DO UPDATE SET finished = excluded.finished, seconds = excluded.seconds, stored = excluded.stored,
@@ -94,19 +101,33 @@ class ReportStore:
         return time.monotonic() < self._blocked_until
 
     def find(self, question: Question) -> Report | None:
-        """The report on a question, None if there is none or the database fails. Called by one thread."""
+        """The report on the position that stands for all images of the one asked about; None if there is none or the
+        database fails. Called by one thread.
+        """
+        game, variant, _, options, lines, model = key_of(question)
+        texts = question.texts
+        statement = FIND.format(", ".join("?" * len(texts)))
         try:
             self._reader = self._reader or connect(self.address)
-            rows = self._reader.query(FIND, key_of(question))
-            return read_report_text(rows[0][0]) if rows else None
+            rows = self._reader.query(statement, (game, variant, options, lines, model, *texts))
         except StoreFault as fault:
             self._blocked_until = time.monotonic() + RETRY_SECONDS
             log.warning("the store %s cannot be read: %s", self, fault)
             _close(self._reader)
             self._reader = None
-        except BadReport as error:
+            return None
+        reports = [report for row in rows if (report := self._read(question, *row))]
+        return max(
+            reports, key=lambda report: (report.stop_reason is StopReason.FINISHED, report.seconds), default=None
+        )
+
+    def _read(self, question: Question, position: str, text: str) -> Report | None:
+        """The report of a row, turned to the position that stands for all; None if it is none."""
+        try:
+            return question.kept(question.asked(read_report_text(text), position))
+        except (BadReport, BadMove) as error:
             log.warning("the store %s: %s", self, error)
-        return None
+            return None
 
     def put(self, question: Question, report: Report) -> None:
         """Keep a report, soon. Never waits."""

@@ -61,9 +61,9 @@ class FakeBackend:
             worker, job = self.out.pop(ticket)
             self.pending.append(JobRaised(ticket, f"ValueError: {job} on {worker}"))
 
-    def die(self, worker):
+    def die(self, worker, by_node=False):
         self.out = {t: (w, j) for t, (w, j) in self.out.items() if w != worker}
-        self.pending.append(WorkerLost(worker, f"worker {worker} ended"))
+        self.pending.append(WorkerLost(worker, f"worker {worker} ended", by_node))
 
 
 def fleet_of(*places, at_once=1, ahead=0, **settings):

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from plyd.cluster.fleet import LATE_SECONDS, RETRY_SECONDS, TRIES, Fleet, FleetError, JobFailed
+from plyd.cluster.backend import WorkerReady
+from plyd.cluster.fleet import LATE_SECONDS, PENDING_SECONDS, RETRY_SECONDS, TRIES, Fleet, FleetError, JobFailed
 from tests.cluster.fake import FakeBackend, fleet_of
 
 
@@ -74,6 +75,21 @@ def test_a_node_that_leaves_is_no_failure_of_its_jobs():
     assert [key for key, _ in fleet.answers()] == [1]
 
 
+def test_a_worker_that_ends_with_its_node_is_no_failure_of_its_jobs():
+    fleet, backend = fleet_of("a")
+    fleet.give(1, "job")
+    for number in range(2 * TRIES):
+        backend.die(max(backend.started), by_node=True)  # Ray tells this seconds before it says that the node is gone
+        fleet.answers()
+        backend.leave(backend.started[max(backend.started)])
+        backend.join(f"node {number}")
+        fleet.answers()
+        backend.ready()
+        fleet.answers()
+    backend.answer(max(backend.tickets()))
+    assert [key for key, _ in fleet.answers()] == [1]
+
+
 def test_a_node_that_joins_gets_jobs():
     fleet, backend = fleet_of("a")
     for number in range(3):
@@ -91,6 +107,27 @@ def test_no_more_workers_than_asked_for_but_another_place_takes_over():
     backend.leave("a")
     fleet.answers()
     assert list(backend.started.values()) == ["a", "b", "c"]
+
+
+def test_a_worker_that_waits_for_cores_of_another_program_does_not_keep_free_places_empty():
+    backend = FakeBackend()
+    fleet = Fleet(backend, max_workers=1, clock=lambda: backend.now)
+    backend.join("busy", "free", "spare")
+    fleet.answers()
+    backend.now += PENDING_SECONDS - 1
+    fleet.answers()
+    assert list(backend.started.values()) == ["busy"]
+    backend.now += 2
+    fleet.answers()
+    assert list(backend.started.values()) == ["busy", "free"]
+    backend.pending.append(WorkerReady(2, 1, 0))
+    fleet.answers()
+    assert backend.ended == [1]  # no more workers than asked for
+    backend.pending.append(WorkerReady(1, 1, 0))  # which was on its way
+    backend.now += 2 * PENDING_SECONDS
+    fleet.answers()
+    assert fleet.workers == 1
+    assert len(backend.started) == 2
 
 
 def test_a_job_that_raises_is_tried_elsewhere_and_three_times_in_all():
@@ -228,6 +265,23 @@ def test_a_worker_that_hangs_is_replaced_in_the_end():
     assert [key for key, _ in fleet.answers()] == [1]
 
 
+def test_a_job_that_takes_very_long_is_done_in_the_end():
+    fleet, backend = fleet_of("a", "b", late_seconds=1.0)
+    fleet.give(0, "quick")
+    backend.answer(*backend.tickets())
+    fleet.answers()
+    fleet.give("long", 100.0)  # seconds
+    begun, found = {}, []
+    for _ in range(1000):
+        backend.now += 1
+        backend.ready()
+        for ticket in backend.tickets(100.0):
+            if backend.now - begun.setdefault(ticket, backend.now) >= 100 and backend.out[ticket][0] in fleet._workers:
+                backend.answer(ticket)
+        found += fleet.answers()
+    assert [key for key, _ in found] == ["long"]
+
+
 def test_a_dropped_job_is_not_answered():
     fleet, backend = fleet_of("a")
     fleet.give(1, "out")
@@ -258,6 +312,11 @@ def test_results_take_jobs_only_as_there_is_room():
     assert taken == [0, 1, 2]
 
 
+def test_without_jobs_nobody_waits_for_a_worker():
+    fleet = Fleet(FakeBackend())
+    assert list(fleet.results([])) == []
+
+
 def test_leaving_the_block_ends_every_worker():
     fleet, backend = fleet_of("a")
     with fleet:
@@ -267,13 +326,13 @@ def test_leaving_the_block_ends_every_worker():
 
 def test_nobody_working_is_told():
     notes, backend = [], FakeBackend()
-    fleet = Fleet(backend, note=notes.append, clock=lambda: backend.now)
+    fleet = Fleet(backend, needs="8 cores", note=notes.append, clock=lambda: backend.now)
     backend.now += 11
     fleet.answers()
     backend.join("a")
     backend.now += 11
     fleet.answers()
-    assert notes == ["waiting for a node with free cores", "no worker is ready yet"]
+    assert notes == ["waiting for a node with 8 cores", "no worker is ready yet"]
 
 
 @pytest.mark.parametrize("seed", range(20))

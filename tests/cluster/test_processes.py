@@ -3,12 +3,13 @@
 import os
 import signal
 import sys
+import threading
 
 import pytest
 
 from plyd.cluster import Fleet, FleetError, JobFailed, WorkerSpec
 from plyd.cluster.processes import Processes
-from tests.patience import until
+from tests.patience import SOON, until
 
 SPEC = WorkerSpec("tests.cluster.workers:Doer", {"colour": "red"})
 
@@ -39,13 +40,27 @@ def test_a_dead_process_is_replaced_and_its_jobs_are_done(tmp_path):
         log = tmp_path / "log"
         fleet.give("waits", {"do": "wait", "file": str(tmp_path / "go"), "log": str(log)})
         fleet.give("next", {})
-        until(lambda: fleet.answers(0.01) or log.exists())
+        until(lambda: fleet.answers(0.01) or (log.exists() and log.read_text()))
         os.kill(int(log.read_text().split()[0]), signal.SIGKILL)
         (tmp_path / "go").touch()
         found = []
         until(lambda: found.extend(fleet.answers()) or len(found) == 2)
     assert {key for key, _ in found} == {"waits", "next"}
     assert notes == ["process 0: a worker ended: the process ended with status -9"]
+
+
+def test_a_job_that_a_busy_process_does_not_read_yet_holds_nobody_up(tmp_path):
+    with Fleet(Processes(SPEC, 1)) as fleet:
+        until(lambda: fleet.answers() or fleet.workers)
+        fleet.give("waits", {"do": "wait", "file": str(tmp_path / "go")})
+        next_job = threading.Thread(target=fleet.give, args=("next", {}, [bytes(1 << 20)]), daemon=True)
+        next_job.start()  # more than a pipe holds: a network, for example
+        next_job.join(SOON)
+        assert not next_job.is_alive()
+        (tmp_path / "go").touch()
+        found = []
+        until(lambda: found.extend(fleet.answers()) or len(found) == 2)
+    assert [key for key, _ in found] == ["waits", "next"]
 
 
 @pytest.mark.parametrize(

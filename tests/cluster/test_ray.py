@@ -61,6 +61,40 @@ def test_a_job_that_raises_and_one_that_kills_its_worker_end_the_run(cluster):
                 until(lambda fleet=fleet: fleet.answers() and None, LONG)
 
 
+def test_a_worker_that_cannot_be_set_up_says_why(cluster):
+    from plyd.cluster.actors import Actors
+
+    for worker, why in (
+        (DOER, "RuntimeError: no such thing as a worker"),
+        ("tests.no:W", "No module named 'tests.no'"),
+    ):
+        notes = []
+        with Fleet(Actors(WorkerSpec(worker, {"broken": True})), note=notes.append) as fleet:
+            until(lambda fleet=fleet, notes=notes: fleet.answers() or notes, LONG)
+        assert why in notes[0]
+
+
+def test_ray_leaves_sigterm_to_the_command():
+    from plyd.cluster.actors import own_sigterm
+
+    def stop(*_):
+        pass
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with own_sigterm():
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(15))  # as ray.init does
+        assert signal.getsignal(signal.SIGTERM) is stop
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with own_sigterm():
+            pass
+        with pytest.raises(SystemExit) as end:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert end.value.code == 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_a_hung_worker_that_comes_back_is_counted_once(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(fleet_module, "HUNG_FACTOR", 1e6)  # it is not replaced, however long this takes
     log, go = tmp_path / "log", tmp_path / "go"
@@ -68,7 +102,7 @@ def test_a_hung_worker_that_comes_back_is_counted_once(cluster, tmp_path, monkey
         fleet.give("first", {})
         until_answered(fleet, 1)
         fleet.give("job", {"do": "wait", "file": str(go), "log": str(log), "number": 1})
-        until(lambda: fleet.answers(0.01) or log.exists(), LONG)
+        until(lambda: fleet.answers(0.01) or (log.exists() and log.read_text()), LONG)
         hung = int(log.read_text().split()[0])
         os.kill(hung, signal.SIGSTOP)
         go.touch()
@@ -82,7 +116,7 @@ def test_a_hung_worker_that_comes_back_is_counted_once(cluster, tmp_path, monkey
     assert sorted(key for key, _ in found) == list(range(10))
 
 
-def test_a_killed_node_loses_nothing_and_a_new_one_takes_part(cluster, tmp_path):
+def test_a_killed_node_loses_nothing_and_a_new_one_takes_part(cluster, tmp_path, capsys):
     notes = []
     with fleet_on(cluster, note=notes.append) as fleet:
         until(lambda: fleet.answers() or fleet.workers == 2, LONG)
@@ -91,6 +125,7 @@ def test_a_killed_node_loses_nothing_and_a_new_one_takes_part(cluster, tmp_path)
             fleet.give(number, job)
         kill_node(cluster, next(iter(cluster.worker_nodes)))
         until(lambda: fleet.answers() or any("left" in note for note in notes), LONG)
+        assert {job.failures for job in fleet._jobs.values()} == {0}  # none is to blame
         (tmp_path / "go").touch()
         found = until_answered(fleet, 4)
         add_node(cluster)
@@ -100,6 +135,7 @@ def test_a_killed_node_loses_nothing_and_a_new_one_takes_part(cluster, tmp_path)
         until_answered(fleet, 24, found)
     assert sorted(key for key, _ in found) == list(range(24))
     assert len({answer["pid"] for key, answer in found if key >= 4}) == 2
+    assert capsys.readouterr().out == ""  # which is for data, whatever Ray has to say
 
 
 # --- Commands ---------------------------------------------------------------------------------------------------------
@@ -227,6 +263,28 @@ def test_training_goes_on_through_a_killed_node_and_beats_its_start(cluster, tmp
     results = [result for seed in range(10) for result in match((networks[0], networks[1]), 9, 8, seed)]
     assert sum(results) >= 4, results
     assert lines == 5
+
+
+def test_gradients_are_computed_on_cores_that_players_hold(cluster):
+    import numpy as np
+
+    from plyd.cluster.actors import Actors
+    from plyd.engines.gomoku.train.gradients import GradientFleet, GradientWorker, gradient_spec, parts_of
+    from plyd.engines.gomoku.train.network import PolicyValueNetwork
+    from plyd.engines.gomoku.train.replay import ReplayBuffer
+    from plyd.engines.gomoku.train.self_play import SelfPlayParams, self_play, warm_network
+
+    memory = ReplayBuffer(1000)
+    memory.add([self_play(warm_network, SelfPlayParams(2, 2, sizes=(5,)), seed=1)[0]])
+    batch, network = memory.sample(8, np.random.default_rng(1)), PolicyValueNetwork(1, 4)
+    state = {name: tensor.numpy().copy() for name, tensor in network.state_dict().items()}
+    with fleet_on(cluster) as players, Fleet(Actors(gradient_spec(1, 4)), max_workers=2) as learners:
+        until(lambda: players.answers() or players.workers == 2, LONG)
+        until(lambda: learners.answers() or learners.workers == 2, LONG)
+        losses = GradientFleet(learners, None).accumulate(network, batch)
+    worker, whole = GradientWorker({"blocks": 1, "channels": 4}, 1), (float(batch.weight.sum()), len(batch.result))
+    parts = [worker.work({"columns": part, "whole": whole}, state)["losses"] for part in parts_of(batch, 2)]
+    assert losses == pytest.approx(tuple(map(sum, zip(*parts, strict=True))))
 
 
 def test_nodes_play_tiles_and_the_learner_learns(cluster, tmp_path):

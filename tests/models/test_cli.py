@@ -12,7 +12,7 @@ from plyd.models import shipped
 from plyd.models.files import CHECKPOINT, kind_of, read_file, write_file
 from plyd.models.ntuple.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from plyd.models.ntuple.lab import read_lab
-from plyd.models.ntuple.packing import unpack
+from plyd.models.ntuple.packing import unpack, unpacked
 
 
 def invoke(*words):
@@ -186,6 +186,48 @@ def test_a_packed_network_becomes_a_run_again(tmp_path, run):
     assert result.exit_code == 0, result.output
     again, before = read_checkpoint(tmp_path / "more").whole(), read_checkpoint(run).whole()
     assert abs(again - before).max() <= 0.25
+
+
+def test_patterns_are_added_without_a_change_of_value(tmp_path, run):
+    invoke("pack", run, tmp_path / "mine.plyd")
+    result = invoke("import", tmp_path / "mine.plyd", tmp_path / "more", "--add", "cdef 59")
+    assert result.exit_code == 0, result.output
+    assert "--network '01 15 cdef 59'" in result.stderr
+    more, before = read_checkpoint(tmp_path / "more"), unpacked(unpack(tmp_path / "mine.plyd"))
+    assert more.network == "01 15 cdef 59"
+    assert (more.whole()[: before.size] == before.whole()).all()
+    assert more.whole().size == before.size + 16**4 + 16**2
+    assert not more.whole()[before.size :].any()
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [
+        ("45 15", "has the pattern '15' already"),
+        ("45 45", "has the pattern '45' already"),
+        ("", "at least one pattern"),
+        ("xy", 'unknown network "xy"'),
+        ("0123456", "one to six different cells"),
+        (
+            " ".join(f"{a:x}{b:x}{c:x}" for a in range(3, 8) for b in range(8, 12) for c in range(12, 16))[:252],
+            "at most 64",
+        ),
+    ],
+)
+def test_patterns_that_cannot_be_added_are_refused(tmp_path, run, patterns, message):
+    invoke("pack", run, tmp_path / "mine.plyd")
+    assert_one_line(invoke("import", tmp_path / "mine.plyd", tmp_path / "more", "--add", patterns), message)
+    assert not (tmp_path / "more").exists()
+
+
+def test_patterns_are_not_added_to_a_network_whose_new_weights_count(tmp_path, run):
+    checkpoint = read_checkpoint(run)
+    checkpoint.fresh_weight = 100.0
+    write_checkpoint(run / CHECKPOINT, checkpoint)
+    invoke("pack", run, tmp_path / "mine.plyd")
+    assert_one_line(
+        invoke("import", tmp_path / "mine.plyd", tmp_path / "more", "--add", "cdef"), "whose new weights are 0"
+    )
 
 
 def test_a_packed_network_goes_to_the_lab_too(tmp_path, run):

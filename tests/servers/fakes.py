@@ -6,6 +6,7 @@ number of sticks and who is to move:
     7 one   --2-->   5 two   --1-->   4 one   ...   1 two   --1-->   0 one (player two has won)
 """
 
+import random
 import re
 import threading
 import time
@@ -159,6 +160,27 @@ class EndlessEngine(FakeEngine):
     variants = {"normal": TileRules("", 1, 2, merge=lambda *_: 1, tile=lambda _: 2, spawns={1: 1.0}, max_index=1)}  # noqa: RUF012
 
 
+class FastEndlessEngine(EndlessEngine):
+    """The same, with a fast player; its searcher is never asked."""
+
+    def fast_player(self, variant: str, options: Mapping[str, OptionValue], limits: Limits, seed: int) -> "FakeFast":
+        return FakeFast(seed)
+
+
+class FakeFast:
+    """Slides left or right as its seed says."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+
+    def play(self, position: Any, most: int, stop: Stop) -> tuple[int, list[str]]:
+        assert position.before
+        moves: list[str] = []
+        while len(moves) < 2 * most and not stop.poll():
+            moves += ["left", "1@1"] if self._chance.random() < 0.5 else ["right", "1@0"]
+        return len(moves) // 2, moves
+
+
 class FakeSearcher:
     """Makes reports at the pace its options ask for; a report is a node and a depth."""
 
@@ -172,7 +194,7 @@ class FakeSearcher:
         began = time.monotonic()
         budget = Budget.start(limits).seconds
         end = None if budget is None else began + budget
-        if not position.left:
+        if not self._rules.legal_moves(position):
             yield Report(Score(Side.PLAYER_ONE, Proven(Result.WIN, 0)), stop_reason=StopReason.NO_SEARCH)
             return
         reason, made = StopReason.FINISHED, 0

@@ -14,10 +14,19 @@ export function keepPage() {
   else addEventListener("load", register, { once: true });
 }
 
+async function updateWorker() {
+  const registration = await navigator.serviceWorker?.getRegistration().catch(() => null);
+  await registration?.update().catch(() => {}); // the bridge is away again
+}
+
 // The bridge has told the version of the page that it serves: if that is another one, a button loads it. The game is kept.
+// If it is this one, the service worker should keep it, too; by itself a browser asks for a new worker now and then only.
 export function heardVersion(served) {
   byId("update")?.remove();
-  if (served === version) return;
+  if (served === version) {
+    updateWorker();
+    return;
+  }
   const reload = () => {
     window.plyd.autosave.now();
     location.reload();

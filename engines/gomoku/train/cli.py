@@ -116,6 +116,11 @@ from plyd.models.policy_value import START
     help="Workers that compute gradients of parts of each batch, instead of the threads.  [default: 0]",
 )
 @click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    help="Where this process computes gradients.  [default: cuda if there is a GPU, else cpu]",
+)
+@click.option(
     "--ship",
     type=click.Path(path_type=Path, dir_okay=False),
     help="At the end, also write the network to this file, and its manifest beside it.",
@@ -136,12 +141,15 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     """
     try:
         import onnx  # noqa: F401
-        import torch  # noqa: F401
+        import torch
     except ImportError as error:
         raise click.ClickException(f"training needs {error.name}: pip install 'plyd[train]'") from None
     from plyd.engines.gomoku.train.self_play import SelfPlayParams
     from plyd.engines.gomoku.train.trainer import GomokuPlan, GomokuTrainer
 
+    device = settings["device"] or ("cuda" if torch.cuda.is_available() else "cpu")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise click.BadParameter("'cuda', but torch finds no GPU; allowed here is cpu", param_hint="--device")
     cluster = cluster_settings(settings)
     sizes = sizes_of(settings["sizes"])
     style_names = ("simulations", "quick_simulations", "full_share", "hot_plies", "opening_plies")
@@ -151,7 +159,8 @@ def gomoku(blocks: int, channels: int, **settings: Any) -> None:
     folder = settings["out"] or Path("runs") / f"gomoku-{blocks}x{channels}"
     with readable_errors(folder):
         plan = GomokuPlan(blocks, channels, **others, style=style)
-        trainer = GomokuTrainer(plan, folder, settings["processes"], settings["threads"], cluster, settings["learners"])
+        counts = settings["processes"], settings["threads"]
+        trainer = GomokuTrainer(plan, folder, *counts, cluster, settings["learners"], device)
         trainer.bootstrap(list(settings["bootstrap"]))
         with TrainingRun(folder, trainer) as run:
             first = settings["begin_with"] or folder / START

@@ -1,7 +1,8 @@
 """A data-parallel learner: workers of a fleet compute the gradients of parts of a batch, the learner sums them.
 
-The learner alone has the optimiser, so a worker may be lost at any time: its part is given to another one. Batch norm
-uses the statistics of each part, as in torch's DistributedDataParallel; the running statistics are averaged.
+The learner alone has the optimiser, so a worker may be lost at any time: its part is given to another one. While there
+is no worker, the learner computes alone. Batch norm uses the statistics of each part, as in torch's
+DistributedDataParallel; the running statistics are averaged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from plyd.cluster import Fleet, WorkerSpec
-from plyd.engines.gomoku.train.learner import backward
+from plyd.engines.gomoku.train.learner import Gradients, backward
 from plyd.engines.gomoku.train.network import PolicyValueNetwork
 from plyd.engines.gomoku.train.replay import Batch
 
@@ -23,7 +24,7 @@ Arrays = dict[str, NDArray[Any]]
 
 def gradient_spec(blocks: int, channels: int) -> WorkerSpec:
     """The workers for networks of a shape."""
-    return WorkerSpec(WORKER, {"blocks": blocks, "channels": channels}, ahead=0)
+    return WorkerSpec(WORKER, {"blocks": blocks, "channels": channels}, ahead=0, shares_cores=True)
 
 
 class GradientWorker:
@@ -49,17 +50,29 @@ class GradientWorker:
 
 
 class GradientFleet:
-    """Has gradients computed by a fleet."""
+    """Has gradients computed by a fleet, or by `alone` while it has no worker."""
 
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: Fleet, alone: Gradients) -> None:
+        self._fleet, self._alone = fleet, alone
         self._steps = 0
 
     def accumulate(self, network: PolicyValueNetwork, batch: Batch) -> tuple[float, float]:
         """Sets the gradients of a network to those of a batch, and its running statistics; returns the losses."""
         self._steps += 1
-        while not self._fleet.workers:
-            self._fleet.answers(POLL_SECONDS)
+        self._fleet.answers(0)
+        answers = self._answers_to(network, batch) if self._fleet.workers else None
+        if answers is None:
+            return self._alone.accumulate(network, batch)
+        with torch.no_grad():
+            for name, weight in network.named_parameters():
+                weight.grad = torch.from_numpy(sum_of([each["gradients"][name] for each in answers]))
+            for name, buffer in network.named_buffers():
+                mean = sum_of([each["statistics"][name] for each in answers]) / len(answers)
+                buffer.copy_(torch.from_numpy(np.asarray(mean)))
+        return sum(each["losses"][0] for each in answers), sum(each["losses"][1] for each in answers)
+
+    def _answers_to(self, network: PolicyValueNetwork, batch: Batch) -> list[dict[str, Any]] | None:
+        """What workers say to the parts of a batch, always in the same order; None if all workers are lost."""
         state = self._fleet.share({name: tensor.numpy() for name, tensor in network.state_dict().items()})
         whole = float(batch.weight.sum()), len(batch.result)
         parts = parts_of(batch, self._fleet.workers)
@@ -68,14 +81,11 @@ class GradientFleet:
         answers: dict[Any, dict[str, Any]] = {}
         while len(answers) < len(parts):
             answers |= dict(self._fleet.answers(POLL_SECONDS))
-        found = [answers[self._steps, number] for number in range(len(parts))]  # always summed in the same order
-        with torch.no_grad():
-            for name, weight in network.named_parameters():
-                weight.grad = torch.from_numpy(sum_of([each["gradients"][name] for each in found]))
-            for name, buffer in network.named_buffers():
-                mean = sum_of([each["statistics"][name] for each in found]) / len(found)
-                buffer.copy_(torch.from_numpy(np.asarray(mean)))
-        return sum(each["losses"][0] for each in found), sum(each["losses"][1] for each in found)
+            if not self._fleet.workers:
+                for number in range(len(parts)):
+                    self._fleet.drop((self._steps, number))
+                return None
+        return [answers[self._steps, number] for number in range(len(parts))]
 
 
 def parts_of(batch: Batch, count: int) -> list[tuple[NDArray[Any], ...]]:

@@ -35,6 +35,26 @@ class LocalGradients:
         return backward(network, batch)
 
 
+class DeviceGradients:
+    """Computes gradients on another device, such as a GPU: a copy of the network is there, the optimiser stays here."""
+
+    def __init__(self, blocks: int, channels: int, device: str) -> None:
+        copied = PolicyValueNetwork(blocks, channels).to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._copy: PolicyValueNetwork = copied
+
+    def accumulate(self, network: PolicyValueNetwork, batch: Batch) -> tuple[float, float]:
+        """Sets the gradients of a network to those of a batch; returns the losses of policy and value."""
+        self._copy.load_state_dict(network.state_dict())
+        self._copy.zero_grad()
+        found = backward(self._copy, batch)
+        with torch.no_grad():
+            for weight, copied in zip(network.parameters(), self._copy.parameters(), strict=True):
+                weight.grad = None if copied.grad is None else copied.grad.to(weight.device, copy=True)
+            for buffer, after in zip(network.buffers(), self._copy.buffers(), strict=True):
+                buffer.copy_(after)
+        return found
+
+
 class Learner:
     """A network, its average and its optimiser."""
 
@@ -93,8 +113,10 @@ class Learner:
 
 def backward(network: PolicyValueNetwork, batch: Batch, whole: tuple[float, int] | None = None) -> tuple[float, float]:
     """Adds the gradients of a batch, or of a part of a `whole` one (see `losses`); returns the losses."""
-    planes = torch.from_numpy(batch.planes).float().contiguous(memory_format=torch.channels_last)
-    policies, weights, results = map(torch.from_numpy, (batch.policy, batch.weight, batch.result))
+    device = next(network.parameters()).device
+    planes = torch.from_numpy(batch.planes).to(device).float().contiguous(memory_format=torch.channels_last)
+    columns = (batch.policy, batch.weight, batch.result)
+    policies, weights, results = (torch.from_numpy(column).to(device) for column in columns)
     network.train()
     policy, value = losses(network, planes, policies, weights, results, whole)
     (policy + value).backward()  # type: ignore[no-untyped-call]

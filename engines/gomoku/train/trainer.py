@@ -25,7 +25,7 @@ from plyd.engines.core.training_run import LogLine
 from plyd.engines.gomoku.train import curve
 from plyd.engines.gomoku.train.export import export
 from plyd.engines.gomoku.train.gradients import GradientFleet, gradient_spec
-from plyd.engines.gomoku.train.learner import Learner
+from plyd.engines.gomoku.train.learner import DeviceGradients, Learner
 from plyd.engines.gomoku.train.players import Players, open_players, open_workers
 from plyd.engines.gomoku.train.replay import ReplayBuffer, games_of_arrays, read_games
 from plyd.engines.gomoku.train.self_play import SELF_PLAY, SelfPlayParams, match_job, self_play_job
@@ -33,6 +33,7 @@ from plyd.models.errors import BadWeights
 from plyd.models.files import read_file, write_file, write_manifest
 from plyd.models.policy_value import CHECKPOINT_KIND, NETS
 
+CPU = "cpu"
 POLL_SECONDS = 0.05
 OLD_NAMES = {"walks": "simulations", "adopted": "started_from"}  # in checkpoints of 2026
 
@@ -105,12 +106,15 @@ class GomokuTrainer:
         threads: int = 1,
         cluster: ClusterSettings | None = None,
         learners: int = 0,
+        device: str = CPU,
     ) -> None:
         torch.set_num_threads(threads)
         torch.manual_seed(plan.seed)
         self.plan, self.folder = plan, folder
         self._processes, self._cluster, self._learners = processes, cluster, learners
         self.learner = Learner(plan.blocks, plan.channels, plan.rate, plan.momentum, plan.decay, plan.average)
+        if device != CPU:
+            self.learner.gradients = DeviceGradients(plan.blocks, plan.channels, device)
         self.memory, self.teachers = ReplayBuffer(plan.memory), ReplayBuffer(1 << 40)
         self.progress = GomokuProgress()
         self.rng = np.random.default_rng(plan.seed)
@@ -184,11 +188,12 @@ class GomokuTrainer:
             yield
             return
         with open_workers(gradient_spec(self.plan.blocks, self.plan.channels), self._learners, self._cluster) as fleet:
-            before, self.learner.gradients = self.learner.gradients, GradientFleet(fleet)
+            alone = self.learner.gradients
+            self.learner.gradients = GradientFleet(fleet, alone)
             try:
                 yield
             finally:
-                self.learner.gradients = before
+                self.learner.gradients = alone
 
     def _exchange(self, players: Players, path: Path) -> None:
         """Collects the games that were played, and gives new jobs to idle players."""

@@ -1,4 +1,4 @@
-"""Whole games of a trained player, in numba, without a daemon."""
+"""Games of a trained player, in numba: whole ones without a daemon, and moves in a game that a daemon follows."""
 
 from typing import Any, NamedTuple
 
@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import count_bits, is_raised, monotonic_ns
 from plyd.engines.core.kernel_cache import njit
-from plyd.engines.tiles.bitboard import Word, cell_at, empties, largest, with_tile
+from plyd.engines.tiles.bitboard import Word, cell_at, empties, largest, slides_of, with_tile
 from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE, downgraded
-from plyd.engines.tiles.ntuple.moves import best_slide, random_word, slide, worst_cell
+from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, random_word, slide, worst_cell
+from plyd.engines.tiles.ntuple.network import network_of
 from plyd.engines.tiles.search.expectimax import (
     COMPLETED,
     MAX_DEPTH,
@@ -63,6 +64,44 @@ def nth_empty_cell(after: Any, n: int) -> int:
                 return cell
             n -= 1
     return -1
+
+
+@njit(cache=True, nogil=True)
+def random_drop(after: Any, spawns: Spawns, seed: NDArray[np.uint64]) -> tuple[int, int]:
+    """The cell and the index of the tile that chance drops."""
+    chance = random_word(seed)
+    is_rare = np.float64(chance & Word(0xFFFFFFFF)) < spawns.rare_chance * 4294967296.0
+    free = Word(count_bits(empties(after)))
+    cell = nth_empty_cell(after, np.int64((chance >> Word(32)) * free >> Word(32)))
+    return cell, np.int64(spawns.rare if is_rare else spawns.common)
+
+
+@njit(cache=True, nogil=True)
+def play_on(
+    model: TileModel,
+    downgrade_from: int,
+    flag: NDArray[np.uint8],
+    scratch: NDArray[np.uint64],
+    before: Any,
+    seed: NDArray[np.uint64],
+    actions: NDArray[np.int16],
+) -> int:
+    """Slides at depth 1, each with chance's answer, from a board where the player is to move; the number of actions.
+
+    Ends if `actions` is full, at the end of the game, or if the flag is raised.
+    """
+    net, slides = network_of(model.weights, model.shape, scratch), slides_of(model.rows)
+    board, length = before, 0
+    while length + 2 <= actions.size and not is_raised(flag):
+        best, _, _, _ = best_slide(downgraded(board, downgrade_from), slides, net)
+        if best < 0:
+            break
+        after, _ = slide(board, best, slides)
+        cell, index = random_drop(after, model.spawns, seed)
+        board = with_tile(after, cell, Word(index))
+        actions[length], actions[length + 1] = best, index << 4 | cell
+        length += 2
+    return length
 
 
 @njit(cache=True, nogil=True)

@@ -819,6 +819,7 @@ class PlayRequest(_message.Message):
     TAKE_BACK_FIELD_NUMBER: _builtins.int
     GO_FIELD_NUMBER: _builtins.int
     STOP_FIELD_NUMBER: _builtins.int
+    PLAY_ON_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """Chosen by the caller and repeated in every reply to this command. Default 0."""
     @_builtins.property
@@ -841,6 +842,10 @@ class PlayRequest(_message.Message):
     def stop(self) -> Global___StopCommand:
         """Stop the search that runs; no error if none does."""
 
+    @_builtins.property
+    def play_on(self) -> Global___PlayOnCommand:
+        """Let the engine play on by itself."""
+
     def __init__(
         self,
         *,
@@ -850,12 +855,13 @@ class PlayRequest(_message.Message):
         take_back: Global___TakeBackCommand | None = ...,
         go: Global___GoCommand | None = ...,
         stop: Global___StopCommand | None = ...,
+        play_on: Global___PlayOnCommand | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "go", b"go", "moves", b"moves", "new_game", b"new_game", "stop", b"stop", "take_back", b"take_back"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "go", b"go", "moves", b"moves", "new_game", b"new_game", "play_on", b"play_on", "stop", b"stop", "take_back", b"take_back"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "go", b"go", "id", b"id", "moves", b"moves", "new_game", b"new_game", "stop", b"stop", "take_back", b"take_back"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "go", b"go", "id", b"id", "moves", b"moves", "new_game", b"new_game", "play_on", b"play_on", "stop", b"stop", "take_back", b"take_back"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["new_game", "moves", "take_back", "go", "stop"]  # noqa: Y015
+    _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["new_game", "moves", "take_back", "go", "stop", "play_on"]  # noqa: Y015
     _WhichOneofArgType_command: _TypeAlias = _typing.Literal["command", b"command"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_command) -> _WhichOneofReturnType_command | None: ...
 
@@ -996,11 +1002,16 @@ class GoCommand(_message.Message):
     LIMITS_FIELD_NUMBER: _builtins.int
     MAX_LINES_FIELD_NUMBER: _builtins.int
     PONDER_FIELD_NUMBER: _builtins.int
+    USE_STORE_FIELD_NUMBER: _builtins.int
     max_lines: _builtins.int
     """Lines of play wanted, 1 to 1,000. Default 1."""
     ponder: _builtins.bool
     """True to think on the opponent's time: waits behind every other caller's search, and is stopped when one of them
     needs its slot. Default false.
+    """
+    use_store: _builtins.bool
+    """True to be answered from the daemon's store as Search and Analyze are, see Report.known. Default false: only a proven
+    report answers, so that the search leaves its tree for the next one.
     """
     @_builtins.property
     def limits(self) -> _search_pb2.Limits:
@@ -1012,10 +1023,11 @@ class GoCommand(_message.Message):
         limits: _search_pb2.Limits | None = ...,
         max_lines: _builtins.int | None = ...,
         ponder: _builtins.bool = ...,
+        use_store: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_lines", b"_max_lines", "limits", b"limits", "max_lines", b"max_lines"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_lines", b"_max_lines", "limits", b"limits", "max_lines", b"max_lines", "ponder", b"ponder"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_lines", b"_max_lines", "limits", b"limits", "max_lines", b"max_lines", "ponder", b"ponder", "use_store", b"use_store"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_lines: _TypeAlias = _typing.Literal["max_lines"]  # noqa: Y015
     _WhichOneofArgType__max_lines: _TypeAlias = _typing.Literal["_max_lines", b"_max_lines"]  # noqa: Y015
@@ -1025,7 +1037,7 @@ Global___GoCommand: _TypeAlias = GoCommand  # noqa: Y015
 
 @_typing.final
 class StopCommand(_message.Message):
-    """Stops the search that runs. Has no fields."""
+    """Stops what runs: a search, or moves that the engine makes by itself. Has no fields."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1041,6 +1053,61 @@ class StopCommand(_message.Message):
 Global___StopCommand: _TypeAlias = StopCommand  # noqa: Y015
 
 @_typing.final
+class PlayOnCommand(_message.Message):
+    """Lets the engine play on by itself, for every side: it searches, makes its move, chance answers, and so on, with no round
+    trip for each move. Ends after the moves asked for, at the end of the game, with the next command, a moment before the
+    caller's deadline, or when the daemon shuts down; chance has then answered the last move. Other callers' searches go
+    first.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MOVES_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
+    INTERVAL_MS_FIELD_NUMBER: _builtins.int
+    moves: _builtins.int
+    """Moves to make, those of chance not counted, 1 to 1,000,000. Default 1,000."""
+    seed: _builtins.int
+    """Seed for chance: the same seed, position, options and limits give the same moves, if the searches do. Default: a new
+    one each time.
+    """
+    interval_ms: _builtins.int
+    """Milliseconds between two replies, 10 to 60,000. A reply comes earlier if it has 4,096 moves. Default 50."""
+    @_builtins.property
+    def limits(self) -> _search_pb2.Limits:
+        """Limits of each move's search. A clock is not allowed. Default: depth 1, with which a tile game on 4x4 makes thousands
+        of moves a second.
+        """
+
+    def __init__(
+        self,
+        *,
+        moves: _builtins.int | None = ...,
+        limits: _search_pb2.Limits | None = ...,
+        seed: _builtins.int | None = ...,
+        interval_ms: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_interval_ms", b"_interval_ms", "_moves", b"_moves", "_seed", b"_seed", "interval_ms", b"interval_ms", "limits", b"limits", "moves", b"moves", "seed", b"seed"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_interval_ms", b"_interval_ms", "_moves", b"_moves", "_seed", b"_seed", "interval_ms", b"interval_ms", "limits", b"limits", "moves", b"moves", "seed", b"seed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__interval_ms: _TypeAlias = _typing.Literal["interval_ms"]  # noqa: Y015
+    _WhichOneofArgType__interval_ms: _TypeAlias = _typing.Literal["_interval_ms", b"_interval_ms"]  # noqa: Y015
+    _WhichOneofReturnType__moves: _TypeAlias = _typing.Literal["moves"]  # noqa: Y015
+    _WhichOneofArgType__moves: _TypeAlias = _typing.Literal["_moves", b"_moves"]  # noqa: Y015
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__interval_ms) -> _WhichOneofReturnType__interval_ms | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__moves) -> _WhichOneofReturnType__moves | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
+
+Global___PlayOnCommand: _TypeAlias = PlayOnCommand  # noqa: Y015
+
+@_typing.final
 class PlayResponse(_message.Message):
     """One reply in a game."""
 
@@ -1050,11 +1117,14 @@ class PlayResponse(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     REPORT_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    PLAYED_ON_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """The id of the command that this answers."""
     @_builtins.property
     def state(self) -> _position_pb2.State:
-        """The game as it stands: the reply to every command but go. Before the reports, if the command was moves with go."""
+        """The game as it stands: the reply to every command but go and play_on. Before the reports, if the command was moves
+        with go.
+        """
 
     @_builtins.property
     def report(self) -> _search_pb2.Report:
@@ -1062,7 +1132,11 @@ class PlayResponse(_message.Message):
 
     @_builtins.property
     def error(self) -> Global___CommandError:
-        """The command was refused and changed nothing; the game goes on."""
+        """The command was refused and changed nothing; the game goes on. After replies to play_on: it ended there."""
+
+    @_builtins.property
+    def played_on(self) -> Global___PlayedOn:
+        """The moves made since the last reply: the replies to play_on, of which the last is final."""
 
     def __init__(
         self,
@@ -1071,16 +1145,55 @@ class PlayResponse(_message.Message):
         state: _position_pb2.State | None = ...,
         report: _search_pb2.Report | None = ...,
         error: Global___CommandError | None = ...,
+        played_on: Global___PlayedOn | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "reply", b"reply", "report", b"report", "state", b"state"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "played_on", b"played_on", "reply", b"reply", "report", b"report", "state", b"state"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "id", b"id", "reply", b"reply", "report", b"report", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "id", b"id", "played_on", b"played_on", "reply", b"reply", "report", b"report", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_reply: _TypeAlias = _typing.Literal["state", "report", "error"]  # noqa: Y015
+    _WhichOneofReturnType_reply: _TypeAlias = _typing.Literal["state", "report", "error", "played_on"]  # noqa: Y015
     _WhichOneofArgType_reply: _TypeAlias = _typing.Literal["reply", b"reply"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_reply) -> _WhichOneofReturnType_reply | None: ...
 
 Global___PlayResponse: _TypeAlias = PlayResponse  # noqa: Y015
+
+@_typing.final
+class PlayedOn(_message.Message):
+    """Moves that the engine has made by itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FINAL_FIELD_NUMBER: _builtins.int
+    MOVES_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    final: _builtins.bool
+    """True for the last reply to the command, and only for it."""
+    count: _builtins.int
+    """Moves that the command has made so far, those of chance not counted."""
+    @_builtins.property
+    def moves(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The moves since the last reply, oldest first, those of chance included. At most some 5,000."""
+
+    @_builtins.property
+    def state(self) -> _position_pb2.State:
+        """The game as it stands after them. Always set."""
+
+    def __init__(
+        self,
+        *,
+        final: _builtins.bool = ...,
+        moves: _abc.Iterable[_builtins.str] | None = ...,
+        state: _position_pb2.State | None = ...,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["state", b"state"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "final", b"final", "moves", b"moves", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlayedOn: _TypeAlias = PlayedOn  # noqa: Y015
 
 @_typing.final
 class CommandError(_message.Message):

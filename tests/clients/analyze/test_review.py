@@ -10,7 +10,11 @@ from click.testing import CliRunner
 from plyd.clients.analyze.query import Query
 from plyd.clients.analyze.review import review_rows, review_table
 from plyd.clients.cli import main
-from tests.patience import LONG
+from plyd.servers.search import known_reports
+from plyd.servers.search.store import ReportStore
+from tests.patience import LONG, SOON
+from tests.servers.daemons import OpenDaemon
+from tests.servers.fakes import FakeEngine
 
 SGF = "(;FF[4]GM[4]SZ[15];B[hh];W[hg];B[ig];W[gi];B[fj];W[ih])"
 TILES = "game: 2584-2x3\n1@0 1@1 left 1@3 up 1@4\n"
@@ -49,6 +53,20 @@ def test_table_has_a_row_for_each_move_and_the_loss_of_each_side(daemon, tiles):
         "",
         "one: lost 0.0 a move, in 2 moves",
     ]
+
+
+def test_a_daemon_with_a_store_searches_a_game_once(house, tmp_path, monkeypatch):
+    monkeypatch.setattr(known_reports, "LOOKUP_SECONDS", SOON)
+    file = tmp_path / "game.txt"
+    file.write_text("game: sticks\nstart: 7 one\n2 1 2\n")
+    tables = []
+    for _ in range(2):
+        with OpenDaemon(house, FakeEngine(), store=ReportStore(str(tmp_path / "reports.db"), 100)) as daemon:
+            done = run(file, "--connect", daemon.target, "--move-time", 60_000)
+            assert done.exit_code == 0, done.stderr
+            tables.append(done.stdout)
+            assert len(daemon.engine.asked) == (0 if len(tables) == 2 else 4)
+    assert tables[0] == tables[1]
 
 
 def test_value_after_a_move_is_for_the_side_that_made_it():

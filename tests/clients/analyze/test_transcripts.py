@@ -65,8 +65,10 @@ UNREADABLE = [  # a line without an id, what is said of it, and of which field
     ("{}", "id is missing; allowed is a string", "id"),
     ({"id": 7}, "id is 7; allowed is a string", "id"),
     ({"id": ""}, "id is empty; allowed is any other string", "id"),
+    ({"id": "\ud800"}, "id is '\\ud800'; allowed is a string", "id"),
 ]
 REFUSED = [  # fields of a query, what is said of them, and of which one
+    ({"file": "/dev/stdin"}, "cannot read /dev/stdin: not a regular file", "file"),
     ({"move": ["1"]}, "unknown field 'move'; did you mean 'moves'?", "move"),
     ({"moves": "1"}, "moves is '1'; allowed is a list of strings", "moves"),
     ({"nodes": 0}, f"nodes is 0; {NODES}", "nodes"),
@@ -363,6 +365,17 @@ def test_resumed_run_skips_what_is_answered_and_mends_a_torn_line(sticks, tmp_pa
     again = file.read_text().splitlines(keepends=True)
     assert again[:2] == whole[:2]
     assert len(again) == 4
+
+
+def test_two_runs_do_not_write_one_file_of_answers(sticks, tmp_path):
+    file = tmp_path / "answers.jsonl"
+    other, _ = pipes.resume_file(file)
+    with pytest.raises(click.ClickException, match="another process is writing"):
+        converse(sticks.target, lambda _: None, resume=file)
+    os.close(other)
+    converse(sticks.target, ask_all({"id": "a"}), resume=file)
+    converse(sticks.target, ask_all({"id": "b"}), resume=file)
+    assert len(file.read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize("names", ['"id":[],"turn":0', '"id":"a","turn":[]', '"id":"a"'])

@@ -20,6 +20,7 @@ from plyd.clients.cli import COMMANDS, main
 from plyd.clients.commands.bridges import BRIDGES
 from plyd.v1 import engine_pb2
 from tests.patience import SOON
+from tests.terminals import shown_on
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "guis.md").read_text()
@@ -68,18 +69,12 @@ def test_table_for_people(plyd):
     ours, theirs = pty.openpty()
     done = subprocess.run([*plyd, "bridges"], stdout=theirs, env={**os.environ, "COLUMNS": "200"}, timeout=SOON)
     os.close(theirs)
-    shown = b""
-    while len(shown) < 1 << 16:
-        try:
-            shown += os.read(ours, 1 << 16)
-        except OSError:  # all of it was read
-            break
-    os.close(ours)
+    shown = shown_on(ours)
     assert done.returncode == 0
-    assert "\t" not in shown.decode()
+    assert "\t" not in shown
     for bridge in BRIDGES:
-        assert bridge.page in shown.decode()
-        assert bridge.name in shown.decode()
+        assert bridge.page in shown
+        assert bridge.name in shown
 
 
 # docs/guis.md

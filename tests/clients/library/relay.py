@@ -18,6 +18,8 @@ class Relay:
         self.address = free_place()
         self.connections = 0
         self._open = []
+        self._lock = threading.Lock()  # a connection is made before a cut, which breaks it, or not at all
+        self._listener = None
 
     def __enter__(self):
         self.restore()
@@ -33,20 +35,28 @@ class Relay:
 
     def cut(self):
         """Refuse connections, and break those that are open."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
-        self._listener.close()
-        while self._open:
-            with contextlib.suppress(OSError):
-                self._open.pop().shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            listener, self._listener = self._listener, None
+            if listener:
+                with contextlib.suppress(OSError):
+                    listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+                listener.close()
+            while self._open:
+                with contextlib.suppress(OSError):
+                    self._open.pop().shutdown(socket.SHUT_RDWR)
 
     def _accept(self, listener):
         with contextlib.suppress(OSError):
             while True:
                 near = listener.accept()[0]
                 far = socket.create_connection(self._target)
-                self.connections += 1
-                self._open += [near, far]
+                with self._lock:
+                    if self._listener is not listener:  # cut meanwhile
+                        near.close()
+                        far.close()
+                        return
+                    self.connections += 1
+                    self._open += [near, far]
                 for pair in ((near, far), (far, near)):
                     threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from plyd.clients.library.errors import InvalidRequest
 from tests.servers.daemons import OpenDaemon
 from tests.servers.fakes import EndlessEngine
 
@@ -94,3 +95,45 @@ def test_moves_of_another_type_are_refused_before_they_are_sent(connect, daemon)
         with pytest.raises(TypeError, match=r"move \['left'\] is not a text"):
             game.best(["left"])
         assert game.state.text == "b 2 1 0 0 0 0"
+
+
+# --- Games that the engine plays on by itself -------------------------------------------------------------------------
+
+
+def test_an_engine_plays_on_by_itself_and_tells_every_move(connect, daemon):
+    client = connect(daemon, history=False)
+    with client.play(LATE) as game:
+        told = list(game.play_on(seed=3))
+        assert [played.final for played in told] == [False] * (len(told) - 1) + [True]
+        assert told[-1].state == game.state
+        assert not game.state.legal_moves
+        moves = [move for played in told for move in played.moves]
+        assert (game.state.plies, told[-1].count) == (len(moves), sum("@" not in move for move in moves))
+        again = client.apply(client.inspect(LATE).position, *moves)
+        assert (again.text, again.points) == (game.state.text, game.state.points)
+    with client.play(LATE) as game:
+        assert [move for played in game.play_on(seed=3) for move in played.moves] == moves
+
+
+def test_playing_on_takes_a_number_of_moves_and_limits(connect, daemon):
+    with connect(daemon).play(LATE) as game:
+        [played] = game.play_on(2, seed=3, interval_seconds=1, depth=1)
+        assert (played.count, len(played.moves)) == (2, 5), "chance was to move first"
+        with pytest.raises(TypeError, match="unknown argument 'lines'"):
+            list(game.play_on(2, lines=3))
+        with pytest.raises(InvalidRequest, match="moves is 0; allowed is 1 to 1000000"):
+            list(game.play_on(0))
+        assert game.moves(game.best().move).plies == 6, "the game goes on"
+
+
+def test_playing_on_is_stopped_in_the_middle(connect, endless):
+    with connect(endless, history=False).play("b 1 1") as game:
+        told = game.play_on(1_000_000, interval_seconds=0.01)
+        first = next(told)
+        assert not first.final
+        game.stop()
+        *_, last = told
+        assert last.final
+        assert last.count < 1_000_000
+        assert game.state.plies == 2 * last.count
+        assert game.moves("left").plies == 2 * last.count + 1

@@ -36,6 +36,12 @@ def test_the_asyncio_client_starts_one_too():
     assert (report.score.exact, status) == (True, 0)
 
 
+@pytest.mark.parametrize("game", ["--help", "--program=true", "\0"])
+def test_a_name_is_never_an_option_of_the_daemon(game):
+    with pytest.raises(PlydError, match="unknown game"):
+        EngineClient.start(game)
+
+
 def test_a_game_that_does_not_exist_is_told():
     with pytest.raises(PlydError, match='unknown game "chess"; games are 2584-2x3'):
         EngineClient.start("chess")

@@ -15,6 +15,7 @@ from tests.clients.conftest import Daemon
 from tests.clients.match.fakes import plays
 from tests.clients.match.matches import PLYD, QUICK, invoke, saved
 from tests.patience import SOON, until
+from tests.terminals import shown_on
 
 
 def begin(*command):
@@ -87,8 +88,7 @@ def test_board_is_drawn_on_a_terminal(connect4):
     command = [*PLYD, "match", "connect4", "--first", f"at={connect4}", "--second", f"at={connect4}", *QUICK]
     done = subprocess.run([*command, "--games", "4"], stdout=subprocess.PIPE, stderr=other_end, timeout=SOON)
     os.close(other_end)
-    shown = os.read(terminal, 1 << 16).decode()
-    os.close(terminal)
+    shown = shown_on(terminal)
     assert done.returncode == 0
     assert done.stdout.startswith(b"connect4: first against second\n")
     assert "connect4: first against second" in shown

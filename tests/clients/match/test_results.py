@@ -1,5 +1,6 @@
 """Saved games of a match: what is no game is refused, however it is nested, numbered or typed."""
 
+import io
 import json
 
 import pytest
@@ -36,6 +37,21 @@ def test_a_game_is_read_as_it_was_written():
 def test_a_field_of_another_kind_makes_a_line_no_game(changed):
     with pytest.raises(ValueError, match=r"game|list|number"):
         parse_game(json.dumps(GAME.as_json() | changed))
+
+
+def test_a_game_is_written_whole_or_not_at_all(tmp_path):
+    class NearlyFull(io.FileIO):
+        def write(self, data):
+            return super().write(data[:10])
+
+    path = tmp_path / "games.jsonl"
+    with GameFile(path, {"games": 2}, parse_game) as file:
+        file.begin()
+        file._file = NearlyFull(path, "ab")
+        file.add(GAME)
+        file._file.close()
+    with GameFile(path, {"games": 2}, parse_game) as file:
+        assert file.begin() == [GAME]
 
 
 @pytest.mark.parametrize("line", ["", "[]", "7", "{}", "[" * 100_000, '{"a":' * 100_000])

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from plyd.clients.cli import main
 from plyd.clients.play import cluster
-from plyd.clients.play.cluster import FIRST_CHUNK, Chunks, PlayedChunk, parse_chunk
+from plyd.clients.play.cluster import FIRST_CHUNK, Chunks, PlayedChunk, chunks_of, identity_of, parse_chunk
 
 GAME = {"points": 4, "moves": 1, "largest": 2, "start_ms": 1, "end_ms": 2}
 
@@ -27,6 +27,19 @@ def test_every_game_is_in_one_chunk():
 def test_resumed_chunks_are_those_that_are_missing():
     chunks = Chunks(30, [chunk(0, 4), chunk(9, 6), chunk(28, 5)])
     assert numbers(chunks.jobs()) == [*range(4, 9), *range(15, 28)]
+
+
+def test_a_resumed_run_of_fewer_games_has_no_more_than_those():
+    done = chunks_of(30, [chunk(0, 4), chunk(20, 16), chunk(40, 9)])
+    assert [(one.game, len(one.results)) for one in done] == [(0, 4), (20, 10)]
+    assert numbers(Chunks(30, done).jobs()) == list(range(4, 20))
+
+
+def test_a_run_is_not_resumed_with_another_model_of_the_same_name():
+    one, other = ({"seed": 1, "model": data, "model_name": "mine.plyd"} for data in (b"one", b"other"))
+    assert identity_of(one) != identity_of(other)
+    assert identity_of(one) == json.loads(json.dumps(identity_of(dict(one))))
+    assert identity_of({"seed": 1, "model": None}) == {"seed": 1}
 
 
 def test_chunks_grow_while_they_are_quick_and_shrink_when_they_are_not(monkeypatch):

@@ -1,5 +1,6 @@
 """`plyd play`: games from the engine, from a daemon, or from record files, and what is printed of them."""
 
+import contextlib
 import os
 import pty
 import re
@@ -21,6 +22,7 @@ from plyd.clients.hosts.arena2584 import Adviser
 from plyd.clients.library import client, errors
 from plyd.clients.play import tile_games, tiles
 from tests.patience import SOON, until
+from tests.terminals import shown_on
 
 HARD = {1: 0.75, 3: 0.25}
 
@@ -161,8 +163,7 @@ def test_bar_is_drawn_on_a_terminal_only(tmp_path):
     command = [*program(script), "2584", "--games", "5"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, timeout=SOON)
     os.close(end)
-    drawn = os.read(terminal, 1 << 16).decode()
-    os.close(terminal)
+    drawn = shown_on(terminal)
     assert done.returncode == 0
     assert done.stdout.decode().startswith("5       avg = 2000")
     assert "games" in drawn
@@ -328,7 +329,7 @@ def test_odds_come_from_the_daemon(monkeypatch):
             return SimpleNamespace(legal_moves=moves)
 
     monkeypatch.setattr(client, "EngineClient", Daemon)
-    done = invoke("play", "2584", "--variant", "hard", "--connect", "there", "--games", 2)
+    done = invoke("play", "2584", "--variant", "hard", "--connect", "there", "--games", 2, "--depth", 2)
     assert done.exit_code == 0
     assert done.stdout.startswith("2       avg = ")
     assert set(asked) == {("there", "2584", "hard")}
@@ -338,6 +339,44 @@ def test_daemon_that_answers_nonsense():
     adviser = Adviser(lambda *_, **__: SimpleNamespace(move="sideways"), {"depth": 1}, reckons_evil=False)
     with pytest.raises(errors.DaemonFault, match="the daemon answers 'sideways' at 'b "):
         list(tile_games.play_games(adviser, settings(), HARD))
+
+
+class PlaysOn:
+    """A client whose daemon plays on as it is told: each game is a list of replies, or an error among them."""
+
+    def __init__(self, *games):
+        self.games, self.seeds = list(games), []
+
+    def play(self):
+        return contextlib.nullcontext(self)
+
+    def play_on(self, moves, seed):
+        assert moves == tile_games.MOST_SLIDES
+        self.seeds.append(seed)
+        for reply in self.games.pop(0):
+            if isinstance(reply, Exception):
+                raise reply
+            yield SimpleNamespace(moves=reply.split())
+
+
+def test_a_daemon_plays_on_by_itself_at_depth_1():
+    fake = PlaysOn(["1@0 1@1 left", "1@3"], ["1@0 1@1"])
+    first, second = tile_games.played_on(fake, settings("2584", games=2))
+    assert (first.points, first.moves, list(first.actions)) == (2, 1, [16, 17, 3, 19])
+    assert list(second.actions) == [16, 17]
+    assert fake.seeds[0] != fake.seeds[1]
+
+
+def test_a_game_that_breaks_off_is_played_again_from_its_seed():
+    fake = PlaysOn(["1@0 1@1 left", errors.Unavailable("gone")], ["1@0 1@1"], ["1@2 1@3"])
+    assert [list(result.actions) for result in tile_games.played_on(fake, settings(games=2))] == [[16, 17], [18, 19]]
+    assert fake.seeds[0] == fake.seeds[1] != fake.seeds[2]
+
+
+@pytest.mark.parametrize("moves", ["1@0 1@0", "1@0 1@1 up up", "left", "1@16", "x@1", "1@", "sideways", "9@1"])
+def test_a_daemon_that_plays_nonsense_on(moves):
+    with pytest.raises(errors.DaemonFault, match="the daemon plays"):
+        list(tile_games.played_on(PlaysOn([moves]), settings(games=1)))
 
 
 def test_nobody_there(nowhere):

@@ -14,10 +14,12 @@ from websockets.sync.client import connect
 from plyd.clients.web import fair_queue
 from plyd.clients.web.app import STATIC, make_app
 from plyd.clients.web.cli import MAX_MESSAGE_BYTES
+from plyd.servers.search import known_reports
+from plyd.servers.search.store import ReportStore
 from tests.patience import LONG, SOON, until
 from tests.ports import free_place
 from tests.servers.daemons import House, OpenDaemon
-from tests.servers.fakes import FakeEngine
+from tests.servers.fakes import FakeEngine, FastEndlessEngine
 
 FOR_EVER = {"reports": "1000000", "seconds_per_report": "0.01"}
 
@@ -321,6 +323,42 @@ def test_a_review_answers_every_turn_once_and_then_ends(page, sticks):
     assert sorted(asked.position.left for asked in sticks.engine.asked) == [0, 2, 4, 5, 7]
 
 
+def test_a_review_reads_the_store_of_the_daemon(house, tmp_path, monkeypatch):
+    monkeypatch.setattr(known_reports, "LOOKUP_SECONDS", SOON)
+    review = {"position": GAME, "turns": [0, 1, 2, 3], "seconds": 60, "lines": 2}
+    found = []
+    for _ in range(2):
+        with OpenDaemon(house, FakeEngine(), store=ReportStore(str(tmp_path / "reports.db"), 100)) as daemon:
+            bridge = Bridge(house, daemon.target)
+            with Page(bridge) as page:
+                *turns, end = heard_of(page, page.send("review", **review))
+                assert end["ok"]
+                found.append({each["turn"]: each["report"] for each in turns})
+                asked = len(daemon.engine.asked)
+                assert asked == (4 if len(found) == 1 else 0)
+                page.final(page.send("think", position=GAME, seconds=60, lines=2))
+                assert len(daemon.engine.asked) == asked + 1, "a game's own search leaves its tree: it is searched"
+            bridge.close()
+    assert found[0] == found[1]
+
+
+def test_a_search_that_gave_way_is_not_answered_by_what_it_left_in_the_store(house, tmp_path, monkeypatch):
+    monkeypatch.setattr(known_reports, "LOOKUP_SECONDS", SOON)
+    store = ReportStore(str(tmp_path / "reports.db"), 100)
+    with OpenDaemon(house, FakeEngine(), store=store) as daemon:
+        bridge = Bridge(house, daemon.target)
+        with Page(bridge) as page, Page(bridge) as other:
+            other.think(options=FOR_EVER)
+            number = page.send("review", position=GAME, turns=[0], seconds=0.5, options=FOR_EVER)
+            [turn, _] = heard_of(page, number)
+            other.send("stop")
+            assert turn["report"]["reason"] == "time"
+            pieces = [asked.limits.max_seconds for asked in daemon.engine.asked if asked.limits.max_seconds]
+            assert len(pieces) > 1, "it gave way, and went on"
+            assert not daemon.runtime.observer.metrics.known["sticks"]
+        bridge.close()
+
+
 def test_a_review_can_be_ended_and_gives_way_to_the_next_and_to_searches(page):
     review = {"position": GAME, "turns": [0, 1], "options": FOR_EVER}
     first, second = page.send("review", **review), page.send("review", **review)
@@ -622,3 +660,39 @@ def test_twenty_pages_that_analyse_at_once_all_get_their_turn(bridge):
         numbers = [page.think(nodes=2, options=FOR_EVER) for page in pages]
         finals = [page.final(number)[-1] for page, number in zip(pages, numbers, strict=True)]
     assert [report["nodes"] for report in finals] == [2] * len(pages)
+
+
+# --- Turbo ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def endless(house):
+    """A page of a tile game that never ends, with a fast player."""
+    with OpenDaemon(house, FastEndlessEngine("endless")) as daemon:
+        bridge = Bridge(house, daemon.target)
+        with Page(bridge) as page:
+            yield page
+        until(lambda: daemon.searches.running == daemon.searches.waiting == 0)
+        bridge.close()
+
+
+def test_the_engine_slides_on_and_every_move_is_told(endless):
+    number = endless.send("run", position={"game": "endless", "start": "b 1 1"}, slides=2000)
+    told = [endless.answer(number)]
+    while "ok" not in told[-1]:
+        told.append(endless.answer(number))
+    *states, _ = told
+    assert sum(len(each["moves"]) for each in states) == 4000
+    assert states[-1]["state"]["points"] == 4000
+    assert states[-1]["state"]["text"] == "b 1 1"
+
+
+@pytest.mark.parametrize("slides", [0, -1, 2001, 1.5, "9", True])
+def test_a_wrong_number_of_slides_is_refused(endless, slides):
+    error = endless.ask("run", position={"game": "endless", "start": "b 1 1"}, slides=slides)["error"]
+    assert error["message"] == f"slides is {slides!r}; allowed is a whole number from 1 to 2000"
+
+
+def test_a_page_that_leaves_ends_its_turbo(endless):
+    endless.send("run", position={"game": "endless", "start": "b 1 1"}, slides=2000)
+    endless.socket.close()  # the fixture waits until the daemon is idle

@@ -64,7 +64,9 @@ def test_a_search_that_had_its_slice_gives_way_only_if_somebody_waits(monkeypatc
             other = asyncio.ensure_future(take(one, [], never, "b", began))
             await alone.over.wait()
             assert began == []
-        await asyncio.sleep(0.001)
+        async with asyncio.timeout(SOON):
+            while not began:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
         assert began == ["b"]
         other.cancel()
 

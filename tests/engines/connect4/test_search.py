@@ -23,7 +23,7 @@ from plyd.engines.core.search import Limits, Proven, Result, StopReason, WinProb
 from tests.engines.conftest import reports_until_stopped, warmed
 from tests.engines.connect4 import oracle, slow
 from tests.engines.connect4.slow import SlowGame, after, random_positions
-from tests.patience import SOON
+from tests.patience import SOON, until
 
 SIZES = ["4x4", "5x4", "4x7", "7x6", "7x6 #4,2", "9x5 #1,3", "16x16", "16x16 #8,2"]
 SMALL = ["4x4", "4x4 #2,2", "5x4", "5x4 #3,2", "5x4 #5,1", "4x5", "4x5 #2,3", "4x5 #4,5"]
@@ -276,7 +276,7 @@ def test_pondering_serves_the_next_search():
     using, position, stop, reports = searcher(solver=False, threads=1), after("9x8", *"55"), Stop(), []
     thread = threading.Thread(target=lambda: reports.extend(using.search(position, Limits(), stop)))
     thread.start()
-    time.sleep(0.3)
+    until(lambda: reports and reports[-1].nodes > 1000)
     stop.set()
     thread.join(SOON)
     assert reports[-1].stop_reason is StopReason.STOPPED

@@ -1,9 +1,11 @@
 """A training run with a trainer that only counts: saved, resumed, logged, locked and stopped as every trainer's is."""
 
+import errno
 import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import click
 import pytest
@@ -105,6 +107,21 @@ def test_what_is_later_than_the_checkpoint_is_cut_from_the_log(tmp_path):
     with (tmp_path / LOG).open("a") as log:
         log.write('{"steps": 30}\n{"ste')
     train(tmp_path, Counter(), 20)
+    assert logged(tmp_path) == [10, 20]
+
+
+def test_a_full_disk_does_not_cost_the_log(tmp_path, monkeypatch):
+    train(tmp_path, Counter(), 20)
+    write = Path.write_text
+
+    def write_nothing(path, _):
+        write(path, "")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, TrainingRun(tmp_path, Counter()) as run:
+        patched.setattr(Path, "write_text", write_nothing)
+        with pytest.raises(OSError, match="No space left"):
+            run.resume()
     assert logged(tmp_path) == [10, 20]
 
 

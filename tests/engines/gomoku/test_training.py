@@ -406,6 +406,7 @@ def test_a_folder_with_a_start_network_begins_with_it(tmp_path):
     [
         (["--sizes", "4"], "sizes are 5 to 20"),
         (["--sizes", ""], "sizes are 5 to 20"),
+        (["--device", "cuda"], "torch finds no GPU; allowed here is cpu"),
         (["--bootstrap", "nowhere.jsonl"], "does not exist"),
         (["--blocks", "0"], "not in the range"),
     ],

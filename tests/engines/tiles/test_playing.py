@@ -5,14 +5,20 @@ import time
 import numpy as np
 import pytest
 
-from plyd.engines.core.intrinsics import NEVER
+from plyd.engines.core.intrinsics import NEVER, Stop
+from plyd.engines.core.options import read_options
+from plyd.engines.core.search import Limits
+from plyd.engines.tiles.ntuple.downgrade import NEVER_DOWNGRADE
+from plyd.engines.tiles.play.fast_player import FastTilePlayer
 from plyd.engines.tiles.play.kernel import Pace, play_game
 from plyd.engines.tiles.play.many_games import GameSettings, results
 from plyd.engines.tiles.rulebook import SLIDES
 from plyd.engines.tiles.search.expectimax import DepthPolicy, ExpectimaxLimit, memory_for
+from plyd.engines.tiles.search.searcher import OPTIONS, TileSearcher
 from tests.engines.tiles.small_players import VARIANTS, random_player, slow_value, trained_player
 from tests.patience import SOON
 
+SEARCHER_OPTIONS = read_options(OPTIONS, {})
 GAMES_TO_LEARN = {("2048", "classic"): 300, ("2584", "classic"): 60, ("2584", "hard"): 200}
 
 
@@ -203,3 +209,56 @@ def test_a_game_ends_when_there_is_no_room_for_its_actions_and_writes_nothing_be
 
 def test_a_game_whose_flag_is_raised_ends_before_it_begins():
     assert kernel_game(random_player("2048", "classic"), np.zeros(100, np.int16), flag=1)[:3] == (0, 0, 0)
+
+
+# --- Many moves of one game -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=" ".join)
+def test_a_fast_player_makes_the_moves_of_the_searcher_by_the_rules(variant):
+    player = random_player(*variant)
+    rules = player.game.variants[player.variant]
+    position, fast = rules.parse("b 1 1" + " 0" * 14), FastTilePlayer(player, NEVER_DOWNGRADE, 7)
+    searcher = TileSearcher(player, SEARCHER_OPTIONS, 0)
+    while rules.legal_moves(position):
+        slides, moves = fast.play(position, 20, Stop())
+        assert 2 * slides == len(moves) > 0
+        for slide, drop in zip(moves[::2], moves[1::2], strict=True):
+            [report] = searcher.search(position, Limits(max_depth=1), Stop())
+            assert slide == report.move
+            position = rules.play(rules.play(position, slide).position, drop).position
+        assert slides == 20 or not rules.legal_moves(position)
+    assert fast.play(position, 20, Stop()) == (0, []), "the game is over"
+
+
+def test_a_fast_player_goes_on_with_its_chance_and_repeats_it_from_the_same_seed():
+    player = random_player("2048", "classic")
+    start = player.game.rules.parse("b 1 1" + " 0" * 14)
+    whole, pieces = FastTilePlayer(player, NEVER_DOWNGRADE, 7), FastTilePlayer(player, NEVER_DOWNGRADE, 7)
+    position, moves = start, []
+    for most in (1, 2, 4, 8):
+        more = pieces.play(position, most, Stop())[1]
+        moves += more
+        for move in more:
+            position = player.game.rules.play(position, move).position
+    assert moves == whole.play(start, 15, Stop())[1]
+    assert moves != FastTilePlayer(player, NEVER_DOWNGRADE, 8).play(start, 15, Stop())[1]
+
+
+def test_a_fast_player_drops_by_the_odds_on_every_cell():
+    player = random_player("2584", "hard")
+    start = player.game.rules.parse("b 1 1" + " 0" * 14)
+    fast = FastTilePlayer(player, NEVER_DOWNGRADE, 1)
+    drops = [fast.play(start, 1, Stop())[1][1] for _ in range(4000)]
+    rare = str(int(player.model.spawns.rare))
+    assert np.mean([drop.startswith(f"{rare}@") for drop in drops]) == pytest.approx(
+        float(player.model.spawns.rare_chance), abs=0.03
+    )
+    assert len({drop.partition("@")[2] for drop in drops}) >= 14
+
+
+def test_a_fast_player_that_is_stopped_makes_no_move():
+    player, stop = random_player("2048", "classic"), Stop()
+    stop.set()
+    position = player.game.rules.parse("b 1 1" + " 0" * 14)
+    assert FastTilePlayer(player, NEVER_DOWNGRADE, 1).play(position, 9, stop) == (0, [])

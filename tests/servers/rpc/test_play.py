@@ -185,7 +185,7 @@ def test_an_empty_command_is_refused(table):
     error = table.ask().error
     assert (error.code, error.message) == (
         INVALID,
-        "a request without a command; commands are new_game, moves, take_back, go or stop",
+        "a request without a command; commands are new_game, moves, take_back, go, play_on or stop",
     )
     assert begin(table).text == "7 one"
 

@@ -123,7 +123,7 @@ def test_a_hint_does_not_disturb_the_engine_nor_end_the_adviser(visit):
 
 
 def test_two_engines_with_the_adviser_on_pause_and_go_on_each_with_its_strength(visit):
-    page = visit("connect4")
+    page = visit(link="#game=connect4&start=9x9")  # not solved at once, so that the adviser goes on
     page.get_by_label("Adviser").check()
     set_up(page, Strength="100 ms a move", **{"Yellow's_strength": "Beginner"}, Red="Engine")
     eventually(page, "app.game.ply >= 2")

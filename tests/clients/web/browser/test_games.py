@@ -129,6 +129,34 @@ def test_a_person_drops_the_tiles_and_the_engine_slides_them(visit):
         assert told(page, f"app.game.moves[{ply}]") == f"{label.translate({52: '2', 50: '1'})}@{cell}"
 
 
+@pytest.mark.parametrize("game", ["2048", "2584-2x3"])
+def test_turbo_plays_a_whole_game_whose_every_move_can_be_visited(visit, game):
+    page = visit(game)
+    page.get_by_label("Turbo").check()
+    set_up(page, Player="Engine")
+    eventually(page, "app.mover() === 'nobody'")
+    plies, points = told(page, "[app.game.moves.length, app.game.points]")
+    check_tiles(page)
+    assert plies > 200
+    assert told(page, "app.game.ply") == plies
+    assert told(page, "app.game.moves.slice(2).every((move, i) => move.includes('@') === (i % 2 === 1))")
+    page.evaluate("async () => { await window.plyd.goTo(101); await window.plyd.goTo(window.plyd.game.moves.length); }")
+    eventually(page, "app.game.ply === arg.plies && app.game.points === arg.points", plies=plies, points=points)
+
+
+def test_turbo_can_be_paused_in_the_middle(visit):
+    page = visit("2048")
+    page.get_by_label("Turbo").check()
+    set_up(page, Player="Engine")
+    eventually(page, "app.game.ply > 100")
+    page.keyboard.press("s")
+    eventually(page, "(app.isPaused || app.mover() === 'nobody') && !app.socket.waiting.size")
+    ply = told(page, "app.game.ply")
+    assert told(page, "app.game.moves.length") == ply
+    page.wait_for_timeout(300)
+    assert told(page, "app.game.ply") == ply
+
+
 def test_a_whole_game_of_connect_four_on_a_board_with_a_forbidden_cell(visit):
     page = visit("connect4")
     new_game(page, Columns="6", Rows="5", Forbidden_cell="3,1")
