@@ -58,6 +58,7 @@ def _two_operands(name: str) -> Any:
 
 
 plus = _two_operands("add")
+minus = _two_operands("sub")
 both = _two_operands("and_")
 either = _two_operands("or_")
 differ = _two_operands("xor")
@@ -78,6 +79,7 @@ for _function, _instruction in (
     (operator.ior, either),
     (operator.xor, differ),
     (operator.add, plus),
+    (operator.sub, minus),
 ):
     _operator(_function, _instruction)
 
@@ -223,3 +225,61 @@ def store(typing_context: Any, array: Any, row: Any, value: Any) -> Any:  # noqa
 def _row_address(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     return builder.gep(builder.bitcast(array.data, VECTOR.as_pointer()), [arguments[1]])
+
+
+@intrinsic
+def positive_part(typing_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Every lane, read as a signed number, or 0 if it is negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        is_positive = builder.icmp_signed(">", arguments[0], ZERO)
+        return builder.select(is_positive, arguments[0], ZERO)
+
+    return lanes_type(lanes_type), generate
+
+
+@intrinsic
+def load_at(typing_context: Any, pointer: Any, index: Any) -> Any:  # noqa: ARG001
+    """Sixteen items from an index on, of 16 bits each, by the address of the first item (`pointer_to`)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return _load_vector(builder, *arguments, VECTOR)
+
+    return (lanes_type(pointer, types.intp), generate) if _is_of_lanes(pointer) else None
+
+
+@intrinsic
+def store_at(typing_context: Any, pointer: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+    """Write sixteen items from an index on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        address = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), VECTOR.as_pointer())
+        stored = builder.store(arguments[2], address)
+        stored.align = 2
+        return context.get_dummy_value()
+
+    return (types.void(pointer, types.intp, lanes_type), generate) if _is_of_lanes(pointer) else None
+
+
+@intrinsic
+def different_pairs(typing_context: Any, one: Any, index: Any, other: Any, other_index: Any) -> Any:  # noqa: ARG001
+    """A uint64 with a bit for each of sixteen pairs of neighbouring items that differs between two arrays."""
+    pairs = ir.VectorType(ir.IntType(32), LANES)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        here, there = (_load_vector(builder, *arguments[i : i + 2], pairs) for i in (0, 2))
+        differs = builder.icmp_unsigned("!=", here, there)
+        return builder.zext(builder.bitcast(differs, ir.IntType(LANES)), ir.IntType(64))
+
+    signature = types.uint64(one, types.intp, other, types.intp)
+    return (signature, generate) if _is_of_lanes(one) and _is_of_lanes(other) else None
+
+
+def _is_of_lanes(pointer: Any) -> bool:
+    return isinstance(pointer, types.CPointer) and pointer.dtype in (types.int16, types.uint16)
+
+
+def _load_vector(builder: Any, pointer: Any, index: Any, kind: Any) -> Any:
+    loaded = builder.load(builder.bitcast(builder.gep(pointer, [index]), kind.as_pointer()))
+    loaded.align = 2
+    return loaded

@@ -22,6 +22,7 @@ from plyd.engines.core.search import Limits, WinProbability
 from plyd.engines.core.training_run import readable_errors
 from plyd.engines.gomoku.engine import OPTIONS
 from plyd.engines.gomoku.fit.pattern_games import random_opening
+from plyd.engines.gomoku.fit.records import continued
 from plyd.engines.gomoku.negascout.searcher import NegaScoutSearcher
 from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST, GomokuRules, Position, empty_board
 
@@ -85,16 +86,6 @@ def canonical(rows: tuple[str, ...]) -> tuple[str, ...]:
         rows = tuple("".join(column) for column in zip(*rows[::-1], strict=True))  # a quarter turn
         forms += [rows, rows[::-1]]
     return min(forms)
-
-
-def continued(path: Path) -> list[str]:
-    """The openings in a file, if there is one. An incomplete last line is removed from the file."""
-    if not path.exists():
-        return []
-    whole, newline, rest = path.read_text(encoding="utf-8").rpartition("\n")
-    if rest:
-        path.write_text(whole + newline, encoding="utf-8")
-    return whole.split("\n") if whole else []
 
 
 @click.command(short_help="Make openings of Gomoku.")

@@ -346,6 +346,9 @@ TARGETS = {
     "lab files": Target(file_of("lab"), (), 400, ("-tuple pattern ",), share=8),
     "TDL2048 files": Target(file_of("tdl2048"), (), 400, share=8),
     "pattern weights": Target(file_of("patterns"), (b'{"kind":"patterns","arrays":[]}\n',), 200, KEYS, share=8),
+    "pattern networks": Target(
+        file_of("pattern_network"), (b'{"kind":"pattern-network","arrays":[]}\n',), 200, KEYS, share=8
+    ),
     "cached kernels": Target(file_of("kernel"), (b"\x80\x05K\x01." + b"\0" * 32,), 100, share=4),
     "gomoku games": Target(
         file_of("games"),

@@ -151,6 +151,19 @@ class Folder:
             return
         assert weights.value.shape == weights.ordering.shape
 
+    def pattern_network(self, data: bytes) -> None:
+        """Gomoku's pattern network is what the kernels index, or is refused."""
+        from plyd.engines.core.errors import BadModel
+        from plyd.engines.gomoku.board.network import SHAPES, load
+
+        self.path.write_bytes(signed(data))
+        try:
+            network = load.__wrapped__(self.path)
+        except BadModel as error:
+            assert str(self.path) in str(error)
+            return
+        assert [array.shape for array in network] == [shape for _, shape in SHAPES.values()]
+
     def onnx(self, data: bytes) -> None:
         """A network that ONNX Runtime cannot use is refused in one line."""
         from plyd.engines.core.errors import BadModel

@@ -45,7 +45,14 @@ def run(tmp_path):
 def test_every_network_that_ships_is_listed_as_sound():
     result = invoke()
     assert result.exit_code == 0, result.output
-    for name in ("2048-classic", "2584-classic", "2584-hard", "gomoku-freestyle", "gomoku-patterns"):
+    for name in (
+        "2048-classic",
+        "2584-classic",
+        "2584-hard",
+        "gomoku-freestyle",
+        "gomoku-network-freestyle",
+        "gomoku-patterns",
+    ):
         (line,) = (line for line in result.stdout.splitlines() if name in line)
         assert "sound" in line
         assert re.search(r"\b[0-9a-f]{12}\b", line)

@@ -124,9 +124,9 @@ def empty_board(size: int, rule: Rule, weights: Weights | None = None) -> Board:
     return board
 
 
-def board_of(position: Position, rule: Rule) -> Board:
-    """The board of a position."""
-    board = empty_board(position.size, rule)
+def board_of(position: Position, rule: Rule, weights: Weights | None = None) -> Board:
+    """The board of a position. Default weights: those that ship."""
+    board = empty_board(position.size, rule, weights)
     set_up(board, position)
     return board
 

@@ -31,6 +31,7 @@ from plyd.engines.gomoku.board.board import (
     view,
 )
 from plyd.engines.gomoku.board.fouls import any_legal, is_foul
+from plyd.engines.gomoku.board.network import Frames, FramesView, frames_view
 from plyd.engines.gomoku.board.patterns import A_FOUR, A_THREE, FOUR_AND_THREE, FOUR_AND_TWO, MAKES_FIVE, WINS_NEXT
 from plyd.engines.gomoku.board.vcf import ATTACKER, PLIES, WIN, Vcf, VcfView, finds_vcf, vcf_view
 from plyd.engines.gomoku.negascout.moves import list_moves, pick_move, reward
@@ -117,11 +118,12 @@ def search_slice(
     space: NegaScoutWorkspace,
     table: NDArray[Any],
     params: NegaScoutParams,
+    frames: Frames,
     colour: int,
     limit: NegaScoutLimit,
 ) -> int:
     """Search until finished or a limit is reached. `state[VALUE]` is the value for the side to move."""
-    v, c, r = view(board), vcf_view(vcf), workspace_view(space)
+    v, c, r, n = view(board), vcf_view(vcf), workspace_view(space), frames_view(frames)
     mask = np.uint64(table.size - 1)
     ply, phase, value, nodes = r.state[PLY], r.state[PHASE], r.state[VALUE], r.state[NODES]
     while True:
@@ -139,7 +141,7 @@ def search_slice(
                 r.state[PLY], r.state[PHASE], r.state[NODES] = ply, ENTER, nodes
                 return why
             nodes += 1
-            is_known, value = _enter(v, c, r, table, mask, params, me, ply)
+            is_known, value = _enter(v, c, r, n, table, mask, params, me, ply)
             if not is_known and r.frame[f + NULL] == NULL_DUE:
                 _pass(r, ply)
                 ply += 1
@@ -178,7 +180,15 @@ def search_slice(
 
 @njit(inline="always")
 def _enter(
-    v: View, c: VcfView, r: NegaScoutView, table: NDArray[Any], mask: int, params: NegaScoutParams, me: int, ply: int
+    v: View,
+    c: VcfView,
+    r: NegaScoutView,
+    n: FramesView,
+    table: NDArray[Any],
+    mask: int,
+    params: NegaScoutParams,
+    me: int,
+    ply: int,
 ) -> tuple[bool, int]:
     """Visit a position for the first time: True and its value if that is clear."""
     f, you = ply * FIELDS, 3 - me
@@ -198,7 +208,7 @@ def _enter(
         r.frame[f + BEST_MOVE] = first_of(v, me, WINS_NEXT)
         return True, SURE - ply - 3
     if ply >= MOST_PLIES:
-        return True, guess(v, me)
+        return True, guess(v, n, params, me, ply)
     alpha = max(np.int64(r.frame[f + ALPHA]), -(SURE - ply - 2))
     beta = min(np.int64(r.frame[f + BETA]), SURE - ply - 3)
     if ply > 0 and alpha >= beta:
@@ -213,7 +223,7 @@ def _enter(
         value += -ply if value > WON else ply if value < -WON else 0
         if bound == EXACT or (bound == AT_LEAST and value >= beta) or (bound == AT_MOST and value <= alpha):
             return True, value
-    static = guess(v, me)
+    static = guess(v, n, params, me, ply)
     r.frame[f + STATIC] = static
     is_forced = fives == 1 or count_of(v, you, WINS_NEXT) > 0
     is_narrow = ply > 0 and not is_forced and beta - alpha == 1 and -WON < alpha < WON

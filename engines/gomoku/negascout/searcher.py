@@ -18,6 +18,7 @@ from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.gomoku.board.board import FREE, Board, O, X, board_of, place_of, set_up
 from plyd.engines.gomoku.board.evaluation import SCALE
+from plyd.engines.gomoku.board.network import PatternNetwork, frames_for, shipped_network, weights_with
 from plyd.engines.gomoku.board.vcf import ATTACKER, vcf_for
 from plyd.engines.gomoku.board.vct import vct_for
 from plyd.engines.gomoku.negascout.kernel import FINISHED, search_slice
@@ -29,6 +30,7 @@ from plyd.engines.gomoku.negascout.workspace import (
     DECIDED,
     END,
     GENERATION,
+    MOST_PLIES,
     NEXT,
     NODES,
     ROOT_MOVES,
@@ -54,8 +56,8 @@ FAR_PLIES = 400  # plies of a result whose length is not known
 class Worker:
     """The workspace of one search thread."""
 
-    def __init__(self, rules: GomokuRules) -> None:
-        self._rules = rules
+    def __init__(self, rules: GomokuRules, network: PatternNetwork | None) -> None:
+        self._rules, self._network = rules, network
         self.board: Board
         self._size = 0
         self.vcf, self.space = vcf_for(), workspace_for()
@@ -63,7 +65,8 @@ class Worker:
     def prepare(self, position: Position, generation: int = 0, *, forget: bool) -> None:
         """Set the board to a position; with `forget`, clear the results of earlier searches."""
         if position.size != self._size:
-            self.board = board_of(position, self._rules.rule)
+            self.board = board_of(position, self._rules.rule, weights_with(self._network))
+            self.frames = frames_for(self._network, MOST_PLIES + 2)
             self._size = position.size
             forget = True
         else:
@@ -86,11 +89,17 @@ class Worker:
 class NegaScoutSearcher:
     """Keeps its transposition table from one position to the next."""
 
-    def __init__(self, rules: GomokuRules, options: Mapping[str, OptionValue], megabytes: int) -> None:
-        self.rules = rules
+    def __init__(
+        self,
+        rules: GomokuRules,
+        options: Mapping[str, OptionValue],
+        megabytes: int,
+        network: PatternNetwork | None = None,
+    ) -> None:
+        self.rules, self.network = rules, network or shipped_network(rules.rule)
         self.threads = int(options["threads"])
-        self.workers = [Worker(rules) for _ in range(max(self.threads, CORES.count))]
-        self.vct, self.refuter, self._spare = vct_for(VCT_SLOTS), Refuter(rules.rule, VCT_SLOTS), Worker(rules)
+        self.workers = [Worker(rules, self.network) for _ in range(max(self.threads, CORES.count))]
+        self.vct, self.refuter, self._spare = vct_for(VCT_SLOTS), Refuter(rules.rule, VCT_SLOTS), Worker(rules, None)
         self._most_entries = 1 << (megabytes * 2**20 // ENTRY.itemsize).bit_length() - 1
         self._reserved, self._entries = table_for(self._most_entries), 0
         self.generation = 0  # number of searches
@@ -140,7 +149,7 @@ class NegaScoutRun(SearchRun):
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * ENTRIES_A_SECOND * self._threads)
         self._table = owner.table(min(in_time, self.max_nodes), anew=is_again)
-        self._params = shipped()
+        self._params = shipped(network=int(owner.network is not None))
         self._main = owner.workers[0]
         if is_again:
             owner.refuter.forget()
@@ -218,7 +227,8 @@ class NegaScoutRun(SearchRun):
 
     def _run(self, worker: Worker, nodes: int, end: int, stop: Stop) -> int:
         limit = NegaScoutLimit(np.int64(nodes), np.int64(end), stop.flag)
-        return int(search_slice(worker.board, worker.vcf, worker.space, self._table, self._params, self._colour, limit))
+        arrays = worker.board, worker.vcf, worker.space, self._table, self._params, worker.frames
+        return int(search_slice(*arrays, self._colour, limit))
 
     def _finish_line(self) -> None:
         """After a line is searched: widen the aspiration window if it failed, else go to the next line or depth."""

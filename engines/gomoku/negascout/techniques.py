@@ -26,7 +26,7 @@ NULL_MOVE, IIR = 3, 4
 
 
 @cache
-def shipped() -> NegaScoutParams:
+def shipped(network: int = 0) -> NegaScoutParams:
     """The parameters of the engine."""
     plies = np.arange(DEPTHS, dtype=np.int32)
     counts = WIDTH + WIDTH_PER_PLY * plies
@@ -35,11 +35,11 @@ def shipped() -> NegaScoutParams:
         for number in range(1, COUNTS):
             reductions[depth, number] = int(LMR_BASE + log(depth) * log(number) / LMR_SCALE)
     return NegaScoutParams(
-        LEAF_VCF_NODES, VCF_NODES, counts, reductions, REVERSE_FUTILITY, RAZORING, FUTILITY, NULL_MOVE, IIR
+        LEAF_VCF_NODES, VCF_NODES, counts, reductions, REVERSE_FUTILITY, RAZORING, FUTILITY, NULL_MOVE, IIR, network
     )
 
 
 def plain(leaf_vcf_nodes: int = 0, vcf_nodes: int = 0, width: int = MOST_MOVES) -> NegaScoutParams:
     """Plain alpha-beta over `width` moves of a position at the last ply, two more for each ply before it."""
     counts = width + WIDTH_PER_PLY * np.arange(DEPTHS, dtype=np.int32)
-    return NegaScoutParams(leaf_vcf_nodes, vcf_nodes, counts, np.zeros((DEPTHS, COUNTS), np.int32), 0, 0, 0, 0, 0)
+    return NegaScoutParams(leaf_vcf_nodes, vcf_nodes, counts, np.zeros((DEPTHS, COUNTS), np.int32), 0, 0, 0, 0, 0, 0)

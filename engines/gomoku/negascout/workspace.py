@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from plyd.engines.core.intrinsics import pointer_to
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.gomoku.board.board import POINTS, View, evaluation
+from plyd.engines.gomoku.board.network import FramesView, network_value
 
 MOST_PLIES, MOST_MOVES = 128, 400
 DEPTHS, COUNTS = 64, 64  # sizes of tables by depth and by number of a move
@@ -86,6 +87,7 @@ class NegaScoutParams(NamedTuple):
     futility: int  # margin per ply below alpha, for all but the first moves
     null_move: int  # fewest plies for a null move
     iir: int  # fewest plies for internal iterative reduction
+    network: int  # 1: the evaluation has a pattern network besides the sums of weights
 
 
 def workspace_for() -> NegaScoutWorkspace:
@@ -139,6 +141,9 @@ def is_improving(r: NegaScoutView, ply: int) -> bool:
 
 
 @njit(inline="always")
-def guess(v: View, me: int) -> int:
+def guess(v: View, n: FramesView, params: NegaScoutParams, me: int, ply: int) -> int:
     """The evaluation for the side to move, within bounds."""
-    return max(-LARGEST_GUESS, min(LARGEST_GUESS, evaluation(v, me)))
+    value = evaluation(v, me)
+    if params.network:
+        value += network_value(v, n, ply, me)
+    return max(-LARGEST_GUESS, min(LARGEST_GUESS, value))

@@ -54,13 +54,13 @@ def test_a_wrong_command_does_not_disturb_the_search(talking):
 def test_the_clock_runs_from_the_command_that_we_think_about(talking):
     async def play(talk):
         await talk.ask(quiet_board()[0])
-        await talk.tell("INFO timeout_turn 300", "INFO time_left 2147483647", *QUIET.split())
-        await asyncio.sleep(0.2)
+        await talk.tell("INFO timeout_turn 600000", "INFO time_left 2147483647", *QUIET.split())
+        began = talk.bridge._began
+        await asyncio.sleep(0.01)
         assert (await talk.ask("TURN 99,99")).startswith("ERROR")
-        assert re.fullmatch(r"\d+,\d+", await talk.hear())
-        return talk.bridge._clock.spent_ms
+        assert talk.bridge._since > began == talk.bridge._began > 0
 
-    assert talking(play, searches=True) >= 150, "from the first command, half of whose time a busy machine may reserve"
+    talking(play, searches=True)
 
 
 @pytest.mark.parametrize(

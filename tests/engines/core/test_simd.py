@@ -8,20 +8,33 @@ import pytest
 
 from plyd.engines.core import cores
 from plyd.engines.core.cores import CORES, Cores
-from plyd.engines.core.intrinsics import Stop, count_bits, is_raised, lowest_bit_index, nth_bit_index, take_number
+from plyd.engines.core.intrinsics import (
+    Stop,
+    count_bits,
+    is_raised,
+    lowest_bit_index,
+    nth_bit_index,
+    pointer_to,
+    take_number,
+)
 from plyd.engines.core.kernel_cache import njit
 from plyd.engines.core.simd import (
     aside,
     both,
     count_all,
     differ,
+    different_pairs,
     either,
     is_any,
     lane_of,
     load,
+    load_at,
+    minus,
     only_lane,
     plus,
+    positive_part,
     store,
+    store_at,
     up,
     used_lanes,
     words_of,
@@ -67,17 +80,47 @@ def combined(values, out):
     changed = one
     changed |= other
     store(out, 10, changed)
+    store(out, 11, one - other)
+    store(out, 12, minus(one, other))
 
 
 def test_sums_and_bits_are_those_of_numpy_and_no_sum_carries_into_the_next_lane():
     for values in some_values(1):
         one, other = values
-        out = np.zeros((11, 16), np.uint16)
+        out = np.zeros((13, 16), np.uint16)
         combined(values, out)
         expected = [one + other, one & other, one | other, one ^ other, ~one]
         expected += [one + other, one & other, one | other, one ^ other, one & other, one | other]
+        expected += [one - other, one - other]
         for row, wanted in zip(out, expected, strict=True):
             assert row.tolist() == wanted.tolist()
+
+
+@njit
+def by_address(values, others, at, out):
+    """Lanes from an index on, the positive ones of them, and the pairs in which two arrays differ."""
+    here, there = pointer_to(values), pointer_to(others)
+    into = pointer_to(out)
+    store_at(into, 3, load_at(here, at))
+    store_at(into, 19, positive_part(load_at(here, at)))
+    return different_pairs(here, at, there, 2 * at)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16])
+def test_lanes_are_read_and_written_by_address_at_any_index(dtype):
+    chance = np.random.default_rng(5)
+    for at in (0, 1, 5, 16, 33):
+        values = chance.integers(-(1 << 15), 1 << 15, 80).astype(dtype)
+        others, out = np.zeros(160, dtype), np.zeros(40, dtype)
+        others[2 * at : 2 * at + 32] = values[at : at + 32]
+        changed = sorted(chance.choice(32, 5, replace=False).tolist())
+        others[[2 * at + i for i in changed]] ^= 1
+        found = by_address(values, others, at, out)
+        assert [i for i in range(64) if int(found) >> i & 1] == sorted({i // 2 for i in changed})
+        assert out[3:19].tolist() == values[at : at + 16].tolist()
+        assert out[19:35].view(np.int16).tolist() == np.maximum(0, values[at : at + 16].view(np.int16)).tolist()
+        assert not out[:3].any()
+        assert not out[35:].any()
 
 
 @njit

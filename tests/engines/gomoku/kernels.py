@@ -5,9 +5,30 @@ import functools
 import numpy as np
 
 from plyd.engines.core.kernel_cache import njit
-from plyd.engines.gomoku.board.board import O, X, empty_board, list_near, list_of, place_of, play, set_up, undo, view
+from plyd.engines.gomoku.board.board import (
+    NOBODY,
+    O,
+    X,
+    empty_board,
+    list_near,
+    list_of,
+    place_of,
+    play,
+    set_up,
+    undo,
+    view,
+)
 from plyd.engines.gomoku.board.evaluation import Weights
-from plyd.engines.gomoku.board.patterns import A_THREE, COMBINATIONS, KINDS
+from plyd.engines.gomoku.board.network import (
+    HIDDEN_SHIFT,
+    SHAPES,
+    UNITS,
+    VALUE_SHIFT,
+    PatternNetwork,
+    frames_view,
+    network_value,
+)
+from plyd.engines.gomoku.board.patterns import A_THREE, COMBINATION_MASK, COMBINATIONS, KINDS
 from plyd.engines.gomoku.board.vcf import NODES, PLIES, answer_to, continue_vcf, leave_vcf, vcf_view
 from plyd.engines.gomoku.board.vct import leave_vct, list_answers, vct_view
 
@@ -109,3 +130,35 @@ def vcf_whole(board, vcf, colour, nodes=1 << 40):
     line = points(vcf.line[:plies])
     leave_chase(board, vcf)
     return found, line, plies, int(vcf.state[NODES])
+
+
+@njit(cache=True)
+def network_value_on(board, frames, ply, colour):
+    """What `network_value` says; the frame of the ply becomes the board's."""
+    return network_value(view(board), frames_view(frames), ply, colour)
+
+
+def random_network(seed, values=100):
+    """A network of no meaning whose numbers stay within their bounds."""
+    drawn = np.random.default_rng(seed)
+    shapes = SHAPES | {"value": (np.int16, (COMBINATIONS + 1, 2))}
+    spread = {"points": 40, "w1": 200, "b1": 1 << 20, "w2": 200, "b2": 1 << 16, "value": values}
+    found = {
+        name: drawn.integers(-spread[name], spread[name] + 1, shape).astype(dtype)
+        for name, (dtype, shape) in shapes.items()
+    }
+    found["points"][-1] = found["value"][-1] = 0
+    return PatternNetwork(**found | {"value": found["value"].reshape(-1)})
+
+
+def slow_network_value(network, board, colour):
+    """The network's value of a board, counted anew with numbers that cannot overflow."""
+    own, other = (network.points[:, part : part + UNITS].astype(np.int64) for part in (0, UNITS))
+    free = np.flatnonzero(board.stone == NOBODY)
+    x, o = (board.combo[2 * free + side].astype(np.int64) & COMBINATION_MASK for side in (0, 1))
+    of_x, of_o = (np.maximum(0, own[a] + other[b]).sum(axis=0) for a, b in ((x, o), (o, x)))
+    sums = np.concatenate([of_x, of_o] if colour == X else [of_o, of_x])
+    assert sums.max() < 1 << 15
+    hidden = np.maximum(0, sums @ network.w1.astype(np.int64) + network.b1)
+    assert hidden.max() < 1 << 31
+    return int((hidden >> HIDDEN_SHIFT) @ network.w2.astype(np.int64) + network.b2[0]) >> VALUE_SHIFT

@@ -12,6 +12,7 @@ from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Proven, Result, StopReason
 from plyd.engines.gomoku.board.board import empty_board as blank_board
 from plyd.engines.gomoku.board.board import evaluation, place_of, set_up
+from plyd.engines.gomoku.board.network import blank, frames_for
 from plyd.engines.gomoku.board.vcf import WIN, vcf_for
 from plyd.engines.gomoku.fit.pattern_games import Sparring
 from plyd.engines.gomoku.negascout.kernel import FINISHED, OUT_OF_NODES, OUT_OF_TIME, search_slice
@@ -21,6 +22,7 @@ from plyd.engines.gomoku.negascout.workspace import (
     BEST_MOVE,
     DECIDED,
     DOUBT,
+    MOST_PLIES,
     NODES,
     SURE,
     VALUE,
@@ -30,7 +32,16 @@ from plyd.engines.gomoku.negascout.workspace import (
     workspace_for,
 )
 from plyd.engines.gomoku.rules import FREESTYLE, SIDES, STANDARD, WINS, Position, has_five, other, point_of
-from tests.engines.gomoku.kernels import COLOURS, board_for, changes_since, random_weights, snapshot, vcf_whole
+from tests.engines.gomoku.kernels import (
+    COLOURS,
+    board_for,
+    changes_since,
+    random_network,
+    random_weights,
+    slow_network_value,
+    snapshot,
+    vcf_whole,
+)
 from tests.engines.gomoku.searches import answer, searcher
 from tests.engines.gomoku.slow import (
     SlowSearch,
@@ -64,12 +75,13 @@ PLAIN = plain()  # every technique off, and no VCF
 class Kernel:
     """The kernel by itself, with an evaluation of no meaning: if it is right by that, it is right by any."""
 
-    def __init__(self, rules, position, entries=1 << 10):
+    def __init__(self, rules, position, entries=1 << 10, network=None):
         self.rules, self.position, self.colour = rules, position, COLOURS[position.mover]
         self.board = board_with(rules, position.size)
         set_up(self.board, position)
         self.before = snapshot(self.board)
         self.vcf, self.space, self.table = vcf_for(1 << 10), workspace_for(), table_for(entries)
+        self.frames = frames_for(network, MOST_PLIES + 2)
 
     def search(self, depth, params=PLAIN, nodes=NEVER, forgets=False, window=(-SURE, SURE)):
         """The value and the move of a search so deep, in slices of so many nodes; `forgets` its table between them."""
@@ -77,7 +89,7 @@ class Kernel:
         while True:
             limit = NegaScoutLimit(np.int64(min(NEVER, self.nodes + nodes)), np.int64(NEVER), Stop().flag)
             before = self.nodes
-            why = search_slice(self.board, self.vcf, self.space, self.table, params, self.colour, limit)
+            why = self.slice(params, limit)
             assert self.nodes - before <= nodes
             if why == FINISHED:
                 break
@@ -87,6 +99,11 @@ class Kernel:
                 self.table.fill(0)
         assert not changes_since(self.board, self.before)
         return int(self.space.state[VALUE]), place_of(int(self.space.frame[BEST_MOVE]))
+
+    def slice(self, params, limit):
+        """One call of the kernel."""
+        arrays = self.board, self.vcf, self.space, self.table, params, self.frames
+        return search_slice(*arrays, self.colour, limit)
 
     @property
     def nodes(self):
@@ -98,11 +115,12 @@ def board_with(rules, size, use="search"):
     return blank_board(size, rules.rule, weights=random_weights(size))
 
 
-def slow_search(rules):
+def slow_search(rules, network=None):
     def guess(rows, mover):
         board = board_with(rules, len(rows), "guess")
         set_up(board, Position(rows, mover))
-        return int(evaluation.py_func(board, COLOURS[mover]))
+        value = int(evaluation.py_func(board, COLOURS[mover]))
+        return value + (slow_network_value(network, board, COLOURS[mover]) if network else 0)
 
     return SlowSearch(rules is STANDARD, guess, decided=DECIDED, doubt=DOUBT)
 
@@ -180,6 +198,32 @@ def test_a_search_in_slices_finds_the_same_as_in_one_go(rules, params):
         assert len(set(found)) == 1, rules.text(position)
 
 
+@RULES
+@pytest.mark.parametrize(("size", "free", "depths"), [(5, (6, 10), (1, 2, 3)), (7, (12, 20), (1, 2)), (9, (40,), (1,))])
+def test_with_a_network_negascout_finds_what_minimax_finds(rules, size, free, depths):
+    chance, network, with_network = random.Random(size), random_network(size), PLAIN._replace(network=1)
+    differs = 0
+    for _ in range(8):
+        position = open_position(rules, size, chance.choice(free), chance)
+        for depth in depths:
+            slow = slow_search(rules, network)
+            expected = slow.value(position.rows, position.mover, depth)
+            kernel = Kernel(rules, position, network=network)
+            found, _ = kernel.search(depth, with_network, nodes=1, forgets=True)
+            assert is_same(found, expected), (rules.text(position), depth)
+            differs += found != kernel.search(depth, forgets=True, nodes=1)[0]
+    assert differs
+
+
+def test_a_network_that_says_nothing_changes_nothing():
+    position = random_position(FREESTYLE, 15, 20, random.Random(5), spread=4)
+    without, silent = Kernel(FREESTYLE, position), Kernel(FREESTYLE, position, network=blank())
+    assert silent.search(8, shipped(network=1)) == without.search(8, shipped())
+    assert silent.nodes == without.nodes
+    loud = Kernel(FREESTYLE, position, network=random_network(1))
+    assert loud.search(8, shipped()) == without.search(8, shipped()), "it is turned off"
+
+
 def test_a_search_out_of_time_or_told_to_stop_goes_on_later():
     position = random_position(FREESTYLE, 15, 20, random.Random(4), spread=4)
     whole = Kernel(FREESTYLE, position).search(8, shipped())
@@ -190,14 +234,12 @@ def test_a_search_out_of_time_or_told_to_stop_goes_on_later():
     for _ in range(6):
         end, flag = next(ends)
         limit = NegaScoutLimit(np.int64(NEVER), np.int64(end), flag.flag)
-        why = search_slice(kernel.board, kernel.vcf, kernel.space, kernel.table, shipped(), kernel.colour, limit)
+        why = kernel.slice(shipped(), limit)
         assert why == OUT_OF_TIME
         limit = NegaScoutLimit(np.int64(kernel.nodes + 256), np.int64(NEVER), Stop().flag)
-        search_slice(kernel.board, kernel.vcf, kernel.space, kernel.table, shipped(), kernel.colour, limit)
+        kernel.slice(shipped(), limit)
     limit = NegaScoutLimit(np.int64(NEVER), np.int64(NEVER), Stop().flag)
-    assert (
-        search_slice(kernel.board, kernel.vcf, kernel.space, kernel.table, shipped(), kernel.colour, limit) == FINISHED
-    )
+    assert kernel.slice(shipped(), limit) == FINISHED
     assert (int(kernel.space.state[VALUE]), place_of(int(kernel.space.frame[BEST_MOVE]))) == whole
 
 
