@@ -27,9 +27,9 @@ from plyd.engines.gomoku.rules import LARGEST, LETTERS, RULES, SMALLEST
 OPTIONS = (
     Option(
         "method",
-        "mcts: tree search guided by a network. negascout: alpha-beta over learned patterns.",
-        default="mcts",
-        choices=("mcts", "negascout"),
+        "negascout: alpha-beta over learned patterns. mcts: tree search guided by a network, which --model replaces.",
+        default="negascout",
+        choices=("negascout", "mcts"),
         aliases=("engine",),
     ),
     Option("c", "mcts: exploration constant c_puct.", default=C_PUCT, minimum=0.0, maximum=10.0),
@@ -42,7 +42,7 @@ class Gomoku(Engine):
     """Serves Gomoku; its searchers keep their tree or table from move to move."""
 
     variants = RULES
-    parts = ("mcts", "negascout")
+    parts = ("negascout", "mcts")
 
     def __init__(self, files: Mapping[str, Path] | None = None) -> None:
         ships, own = load_network(shipped_network()), {}
@@ -51,7 +51,8 @@ class Gomoku(Engine):
                 raise BadModel(f"{path} is for the variant {variant!r}; variants are {', '.join(RULES)}")
             own[variant] = load_network(path)
         self._networks = {variant: own.get(variant, ships) for variant in RULES}
-        self.card = replace(CARD, models={variant: model for variant, (_, model) in self._networks.items()})
+        options = tuple(replace(each, default="mcts") if own and each.name == "method" else each for each in OPTIONS)
+        self.card = replace(CARD, options=options, models={variant: model for variant, (_, model) in self._networks.items()})
 
     def warm_up(self) -> None:
         """Prepare both methods."""
@@ -83,7 +84,7 @@ class Gomoku(Engine):
 CARD = Card(
     game="gomoku",
     title="Gomoku",
-    summary="MCTS guided by a network, or NegaScout over learned patterns; both search for forced wins.",
+    summary="NegaScout over learned patterns, or MCTS guided by a network; both search for forced wins.",
     position_notation="Size of an empty board, or the rows from the top, x and o for stones, . empty, # blocked; "
     "x moves first; a space and x or o after the rows gives the side to move where the stones do not determine it.",
     position_examples=("15x15", "20x20", "...../...../..x../..o../....."),

@@ -49,5 +49,5 @@ def values(field: FieldDescriptor, hints: Hints) -> st.SearchStrategy[Any]:
     if field.enum_type:
         return st.sampled_from([each.number for each in field.enum_type.values]) | st.integers(-5, 99)
     anything = NUMBERS[field.type]
-    hint = hints.get(field.name)
+    hint = hints.get(f"{field.containing_type.name}.{field.name}", hints.get(field.name))
     return st.one_of(hint, hint, hint, anything) if hint is not None else anything

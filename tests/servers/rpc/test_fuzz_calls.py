@@ -48,6 +48,7 @@ def hints_of(game):
         "variant": st.sampled_from([*variants, ""]),
         "start": st.sampled_from([*starts, ""]),
         "moves": st.sampled_from(moves),
+        "PlayOnCommand.moves": st.integers(0, 20),
         "nodes": st.integers(0, 50),
         "depth": st.integers(0, 3),
         "move_time_ms": st.integers(0, 20),

@@ -171,7 +171,7 @@ def test_bytes_that_are_no_message_are_refused_by_search_too(daemon):
 SOLVED = [  # positions that are proven within a moment
     ("connect4", "", ["4", "1", "4", "1", "4"], {}),
     ("gomoku", "", ["h8", "a1", "h9", "a2", "h10", "a3"], {}),
-    ("gomoku", "", ["h8", "a1", "h9", "a2", "h10", "a3"], {"method": "negascout"}),
+    ("gomoku", "", ["h8", "a1", "h9", "a2", "h10", "a3"], {"method": "mcts"}),
     ("2584-2x3", "b 2 2 0 0 0 0", [], {}),
 ]
 
