@@ -80,3 +80,11 @@ def test_the_whole_bench_prints_every_figure_as_json():
         assert figures[name]["value"] > 0
         assert figures[name]["at_most"] > 0
     assert figures["plyd solve, 1M queries file to file"]["at_least"] == 2
+
+
+def test_the_longest_task_is_told_with_its_cpu_time_and_the_most_of_any():
+    from plyd.clients.web.bench import task_figures
+
+    longest, its_cpu, most_cpu = task_figures([(10.0, 9.0), (120.0, 8.0), (1.0, 1.0)])
+    assert (longest["value"], its_cpu["value"], most_cpu["value"]) == (120.0, 8.0, 9.0)
+    assert [figure["value"] for figure in task_figures([])] == [0.0, 0.0, 0.0]

@@ -222,7 +222,7 @@ def traced_tasks(page: Any) -> Iterator[list[tuple[float, float]]]:
     ends: list[object] = []
     session = page.context.new_cdp_session(page)
     session.on("Tracing.dataCollected", lambda data: events.extend(data["value"]))
-    session.on("Tracing.tracingComplete", ends.append)
+    session.on("Tracing.tracingComplete", lambda data: ends.append(data))
     session.send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": TRACED})
     yield tasks
     session.send("Tracing.end")
