@@ -4,7 +4,7 @@
     hidden               relu(w1 . sums / SUM_DIVISOR + b1)
     value                sums of weights + w2 . hidden + b2  the logistic function makes it a probability
 
-Plain loops over a point's numbers compile to vector instructions; torch takes thirty times as long.
+Plain loops over a point's numbers compile to vector instructions.
 """
 
 from typing import NamedTuple
