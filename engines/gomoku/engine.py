@@ -51,8 +51,9 @@ class Gomoku(Engine):
                 raise BadModel(f"{path} is for the variant {variant!r}; variants are {', '.join(RULES)}")
             own[variant] = load_network(path)
         self._networks = {variant: own.get(variant, ships) for variant in RULES}
+        models = {variant: model for variant, (_, model) in self._networks.items()}
         options = tuple(replace(each, default="mcts") if own and each.name == "method" else each for each in OPTIONS)
-        self.card = replace(CARD, options=options, models={variant: model for variant, (_, model) in self._networks.items()})
+        self.card = replace(CARD, options=options, models=models)
 
     def warm_up(self) -> None:
         """Prepare both methods."""

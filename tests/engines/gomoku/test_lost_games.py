@@ -111,7 +111,8 @@ def test_a_refuted_move_is_replaced_in_negascout(monkeypatch):
 
 @pytest.mark.parametrize(("moves", "blunder"), [lost[:2] for lost in LOST[:2]])
 def test_mcts_marks_a_refuted_move_as_lost_and_plays_another(moves, blunder):
-    using, position = Gomoku().searcher("freestyle", read_options(OPTIONS, {"method": "mcts", "threads": "1"})), position_after(moves)
+    position = position_after(moves)
+    using = Gomoku().searcher("freestyle", read_options(OPTIONS, {"method": "mcts", "threads": "1"}))
     list(using.search(position, Limits(max_nodes=20), Stop()))
     tree, point = using._tree, number_of(blunder)
     [child] = [child for child in tree.children_of(tree.root) if child["point"] == point]

@@ -5,7 +5,8 @@ import pytest
 
 from plyd.engines.core.errors import BadModel
 from plyd.engines.gomoku.board.board import MARGIN, ROWS, STRIDE, count_anew, empty_board
-from plyd.engines.gomoku.mcts.inference import Evaluator, load_network
+from plyd.engines.gomoku.engine import Gomoku
+from plyd.engines.gomoku.mcts.inference import Evaluator, load_network, shipped_network
 from plyd.engines.gomoku.mcts.planes import IMAGES, PLANES, image_of, planes_of_games
 from plyd.engines.gomoku.rules import Rule, point_of
 from plyd.engines.gomoku.train.replay import TrainingGame, batch_of
@@ -227,3 +228,11 @@ def test_a_network_whose_input_has_no_planes_is_refused():
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     with pytest.raises(BadModel, match="expected planes"):
         Evaluator(model.SerializeToString())
+
+
+def test_negascout_is_the_default_unless_the_daemon_has_a_network_of_its_own():
+    defaults = [
+        {option.name: option.default for option in Gomoku(files).card.options}["method"]
+        for files in (None, {"renju": shipped_network()})
+    ]
+    assert defaults == ["negascout", "mcts"]
