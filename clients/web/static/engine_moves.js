@@ -12,8 +12,9 @@ export class EngineMoves {
 
   // Lines of play of a search whose strength counts: further lines would cost negascout a ply or two.
   get lines() {
-    const { options } = this.controller.settings;
-    return (options.method ?? options.engine) === "negascout" ? 1 : lineCount(this.controller.card);
+    const { card, settings } = this.controller, { options } = settings;
+    const method = options.method ?? options.engine ?? card.options.find(({ name }) => name === "method")?.default;
+    return method === "negascout" ? 1 : lineCount(card);
   }
 
   // Searches for the engine's move, or the evil environment's, and makes it.

@@ -28,7 +28,7 @@ def test_the_browser_chooses_the_language_and_a_person_another_which_is_remember
     page = visit("", link="#game=gomoku", locale="zh-TW")
     assert told(page, "document.documentElement.lang") == "zh-TW"
     page.get_by_text("更多選項").click()
-    set_up(page, 白方="你", 方法="NegaScout")
+    set_up(page, 白方="你", 方法="MCTS")
     assert page.inner_text("#status").startswith("輪到你走")
     assert page.get_by_label("執行緒數").get_attribute("aria-describedby") == "help-threads"
     assert page.inner_text("#help-threads").startswith("一次搜尋")
@@ -36,7 +36,7 @@ def test_the_browser_chooses_the_language_and_a_person_another_which_is_remember
     page.get_by_label("語言").select_option(label="English")
     eventually(page, "document.documentElement.lang === 'en' && app.game?.ply === 1")
     assert page.get_by_role("button", name="Undo").is_enabled()
-    assert told(page, "[app.settings.two, app.settings.options.method]") == ["you", "negascout"]
+    assert told(page, "[app.settings.two, app.settings.options.method]") == ["you", "mcts"]
     page.reload()
     eventually(page, "app.game")
     assert told(page, "document.documentElement.lang") == "en"
