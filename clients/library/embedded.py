@@ -39,15 +39,17 @@ def environment(*, is_other: bool) -> dict[str, str]:
 
 
 class EmbeddedDaemon:
-    """A daemon for this process only; in a `with`, `target` is its address. Arguments are those of `plyd serve`.
+    """A daemon for this process only; in a `with`, `target` is its address. `settings` are those of `plyd serve`.
 
     It ends when its stdin is closed. That is a pipe from this process, so it ends with us, even if we are killed.
     """
 
-    def __init__(self, *games: str, store: str | None = None, program: Sequence[str] = PROGRAM) -> None:
+    def __init__(
+        self, *games: str, store: str | None = None, settings: Sequence[str] = (), program: Sequence[str] = PROGRAM
+    ) -> None:
         self._games = games
         self._program = program
-        self._settings = ["--store", store] if store else []
+        self._settings = [*(["--store", store] if store else []), *settings]
 
     def __enter__(self) -> Self:
         for game in self._games:

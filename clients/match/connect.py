@@ -56,7 +56,7 @@ def connect_sides(
         def start_daemon(side: MatchSide | None = None) -> str:
             arguments = split_words(side.serve) if side else []
             program = program_of(side.env) if side and side.env else PROGRAM
-            return stack.enter_context(EmbeddedDaemon(game, *serve, *arguments, program=program)).target
+            return stack.enter_context(EmbeddedDaemon(game, settings=[*serve, *arguments], program=program)).target
 
         def client(target: str, retry_seconds: float, *, history: bool = True) -> EngineClient:
             return stack.enter_context(

@@ -186,12 +186,12 @@ def test_a_match_goes_on_after_its_driver_was_killed(cluster, tmp_path):
 def test_a_sequential_test_between_two_environments_stops_the_rest(cluster, tmp_path):
     program = tmp_path / "other" / "bin" / "plyd"  # stands for another version, installed elsewhere
     program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\necho "$2" >> {tmp_path}/started\nexec {sys.executable} -P -m plyd.clients "$@"\n')
+    program.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/started\nexec {sys.executable} -P -m plyd.clients "$@"\n')
     program.chmod(0o755)
     words = ["match", "connect4", "--start", "6x5", "--games", 20_000, "--sprt", 0, 200, "--json"]
     words += ["--first", f"threads=1 nodes=400 env={tmp_path}/other", "--second", "threads=1 nodes=1"]
     found = json.loads(plyd(*words, "--cluster", cluster.address).stdout)
-    assert set((tmp_path / "started").read_text().split()) == {"connect4"}  # a daemon on a node, or on each
+    assert set((tmp_path / "started").read_text().split()) == {"serve"}  # a daemon on a node, or on each
     assert found["sprt"]["accepted"] == "H1"
     assert found["games"] < 2000
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from plyd.clients import AsyncEngineClient, EngineClient, PlydError
+from plyd.clients.library.embedded import EmbeddedDaemon
 
 BOARD = "b 2 2 0 0 0 0"
 
@@ -34,6 +35,11 @@ def test_the_asyncio_client_starts_one_too():
 
     report, status = asyncio.run(ask())
     assert (report.score.exact, status) == (True, 0)
+
+
+def test_a_private_daemon_has_the_settings_that_it_is_given():
+    with EmbeddedDaemon("2584-2x3", settings=["--slots", "3"]) as daemon, EngineClient(daemon.target) as engine:
+        assert engine.describe().daemon.slots == 3
 
 
 @pytest.mark.parametrize("game", ["--help", "--program=true", "\0"])

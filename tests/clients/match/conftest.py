@@ -56,8 +56,8 @@ def private_daemons(connect4, monkeypatch):
     class StandIn:
         target = connect4
 
-        def __init__(self, *games, program=PROGRAM):
-            started.append(games if program is PROGRAM else (*games, *program))
+        def __init__(self, *games, settings=(), program=PROGRAM):
+            started.append((*games, *settings, *(() if program is PROGRAM else program)))
 
         def __enter__(self):
             return self
