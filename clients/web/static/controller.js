@@ -1,23 +1,23 @@
 // The controller: which game is open, who moves in it, and what happens next. Positions come from the bridge.
 
 import { Activities } from "./activities.js";
-import { AutoSave } from "./autosave.js";
-import { Clocks } from "./clocks.js";
-import { EngineMoves } from "./engine_moves.js";
-import { Game } from "./game.js";
-import { heardVersion } from "./install.js";
-import { t, translateCard } from "./language.js";
-import { readLink } from "./link.js";
-import { reportValue } from "./panel.js";
-import { Room } from "./room.js";
-import { Search } from "./search.js";
-import { defaultSettings, engineOptions, hasChance, isForTwo, lineCount, moverOf, sideNames, startText, yourSides } from "./settings.js";
-import { Sharing } from "./sharing.js";
-import { Lost, Socket } from "./socket.js";
-import { Sound } from "./sound.js";
-import { loadGame, loadSettings, saveSettings } from "./storage.js";
-import { Study } from "./study.js";
-import { moveText, statusOf } from "./text.js";
+import { EngineMoves } from "./engine/engine_moves.js";
+import { Search } from "./engine/search.js";
+import { Lost, Socket } from "./engine/socket.js";
+import { AutoSave } from "./game/autosave.js";
+import { Clocks } from "./game/clocks.js";
+import { Game } from "./game/game.js";
+import { readLink } from "./game/link.js";
+import { Room } from "./game/room.js";
+import { Sharing } from "./game/sharing.js";
+import { loadGame, loadSettings, saveSettings } from "./game/storage.js";
+import { heardVersion } from "./page/install.js";
+import { t, translateCard } from "./page/language.js";
+import { reportValue } from "./page/panel.js";
+import { defaultSettings, engineOptions, hasChance, isForTwo, lineCount, moverOf, sideNames, startText, yourSides } from "./page/settings.js";
+import { Sound } from "./page/sound.js";
+import { moveText, statusOf } from "./page/text.js";
+import { Study } from "./study/study.js";
 import { View } from "./view.js";
 
 const HINT = { seconds: 1 };

@@ -1,10 +1,10 @@
 // Starts the page.
 
 import { Controller } from "./controller.js";
-import { byId, el } from "./dom.js";
-import { keepPage } from "./install.js";
-import { LANGUAGES, changeLanguage, language, translateDocument } from "./language.js";
-import { loadTheme, saveTheme } from "./storage.js";
+import { loadTheme, saveTheme } from "./game/storage.js";
+import { byId, el } from "./page/dom.js";
+import { keepPage } from "./page/install.js";
+import { LANGUAGES, changeLanguage, language, translateDocument } from "./page/language.js";
 
 const root = document.documentElement;
 

@@ -1,20 +1,20 @@
 // The view: everything in the document. It shows what the controller gives it, and passes on what a person does.
 
-import { byId, el } from "./dom.js";
-import { Editor } from "./editor.js";
-import { Forms } from "./forms.js";
-import { gradeOf, gradesOf } from "./grade.js";
-import { showGraph } from "./graph.js";
-import { showMoves, showReview } from "./history.js";
-import { language, t, word } from "./language.js";
-import { clearReport, showOutcome, showReport, showValue } from "./panel.js";
-import { reportOf } from "./review.js";
-import { isForTwo, isTiles, lineCount, reviewTimes, sideNames } from "./settings.js";
-import { cellsOf } from "./numbers.js";
-import { PICTURES } from "./sharing.js";
-import { showSeats } from "./seats.js";
-import { StoneBoard } from "./stones.js";
-import { TileBoard } from "./tiles.js";
+import { Editor } from "./board/editor.js";
+import { cellsOf } from "./board/numbers.js";
+import { StoneBoard } from "./board/stones.js";
+import { TileBoard } from "./board/tiles.js";
+import { PICTURES } from "./game/sharing.js";
+import { byId, el } from "./page/dom.js";
+import { Forms } from "./page/forms.js";
+import { language, t, word } from "./page/language.js";
+import { clearReport, showOutcome, showReport, showValue } from "./page/panel.js";
+import { showSeats } from "./page/seats.js";
+import { isForTwo, isTiles, lineCount, reviewTimes, sideNames } from "./page/settings.js";
+import { gradeOf, gradesOf } from "./study/grade.js";
+import { showGraph } from "./study/graph.js";
+import { showMoves, showReview } from "./study/history.js";
+import { reportOf } from "./study/review.js";
 
 const WALKS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "up", ArrowDown: "down", Home: "first", End: "last" };
 

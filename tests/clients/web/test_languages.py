@@ -62,7 +62,7 @@ def spoken(path):
     return [text for before, text in literals(path.read_text(encoding="utf-8")) if not NOT_SPOKEN.search(before)]
 
 
-SCRIPTS = sorted(STATIC.glob("*.js"))
+SCRIPTS = sorted(STATIC.rglob("*.js"))
 
 
 def used_keys():

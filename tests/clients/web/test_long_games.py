@@ -11,7 +11,7 @@ from plyd.clients.web.messages import PageRequest
 from tests.lacking import give_up
 from tests.patience import SOON
 
-GAME = Path(__file__).parents[3] / "clients" / "web" / "static" / "game.js"
+GAME = Path(__file__).parents[3] / "clients" / "web" / "static" / "game" / "game.js"
 PROGRAM = """
 import { Game } from "GAME";
 const sent = [];

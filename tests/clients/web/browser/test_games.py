@@ -16,7 +16,7 @@ def test_the_page_has_every_game_and_is_small(visit):
     assert buttons == list(GAMES.values())
     sizes = page.evaluate("() => performance.getEntriesByType('resource').map(each => each.decodedBodySize)")
     assert len(sizes) >= 10
-    modules = {path.name for path in STATIC.glob("*.js")} - {"main.js"}
+    modules = {path.name for path in STATIC.rglob("*.js")} - {"main.js"}
     preloaded = told(
         page, "[...document.querySelectorAll('[rel=modulepreload]')].map((link) => link.href.split('/').at(-1))"
     )
@@ -247,7 +247,7 @@ def test_connect_four_shows_what_each_column_is_worth(visit):
 
 
 BOARD = """async () => {
-    const { StoneBoard } = await import("/static/stones.js");
+    const { StoneBoard } = await import("/static/board/stones.js");
     const card = {
         title: "Draughts", columns: [3, 3], board: { kind: "plain", columns: ["a", "b", "c"], rows: ["1"] },
         sides: [{ side: "one", name: "White", stone: "w" }, { side: "two", name: "Black", stone: "b" }],

@@ -42,7 +42,7 @@ def test_the_browser_chooses_the_language_and_a_person_another_which_is_remember
     assert told(page, "document.documentElement.lang") == "en"
     for language, choices in CHOICES.items():
         for preferred in choices:
-            asked = f"import('/static/language.js').then(it => it.choose(null, {json.dumps(preferred)}))"
+            asked = f"import('/static/page/language.js').then(it => it.choose(null, {json.dumps(preferred)}))"
             assert told(page, asked) == language, preferred
 
 

@@ -5,7 +5,7 @@ from plyd.clients.analyze.review import review_rows
 from tests.clients.web.browser.conftest import eventually, state_of, told
 
 MOVES = ["e5", "e4", "e6", "a1", "e7", "a2", "i9", "a3", "e8", "a4", "i1", "a5"]  # at e9, black had won
-SHARED = "import('/static/link.js').then(async (it) => (await it.shareLink(app.game)).link)"
+SHARED = "import('/static/game/link.js').then(async (it) => (await it.shareLink(app.game)).link)"
 GAME = f"#game=gomoku&variant=freestyle&start=9x9&moves={'.'.join(MOVES)}"
 
 
@@ -90,7 +90,7 @@ def test_a_tile_game_is_reviewed_by_the_points_that_each_slide_lost(visit):
     page.keyboard.press("ArrowDown")
     eventually(page, "app.game.ply === 2 && !app.isBusy")
     review(page)
-    rows = told(page, "import('/static/grade.js').then((it) => it.gradesOf(app.game.line, true))")
+    rows = told(page, "import('/static/study/grade.js').then((it) => it.gradesOf(app.game.line, true))")
     grade = rows[1]
     assert (grade["move"], grade["best"], round(grade["before"], 2)) == ("down", "right", 318.5)
     assert round(grade["loss"], 2) == 285.27
@@ -108,7 +108,7 @@ ANSWERS = {  # by turn, as `plyd analyze` has them
     4: {"score": {"pointOfView": "player_one", "proven": "loss", "plies": 0}, "lines": []},
 }
 GRADES = """async ([moves, reviews]) => {
-    const { unpackTree } = await import("/static/tree.js"), { gradesOf } = await import("/static/grade.js");
+    const { unpackTree } = await import("/static/game/tree.js"), { gradesOf } = await import("/static/study/grade.js");
     return gradesOf(unpackTree({ moves, reviews }), false).slice(1);
 }"""
 

@@ -45,7 +45,7 @@ def test_a_link_restores_the_position_elsewhere(visit):
     assert state_of(other)["position"]["moves"] == ["4", "4", "5"]
     assert other.locator("[data-stone=one]").count() == 2
     for written in ("4.4.5", "4+4+5", "4, 4, 5"):  # people write links by hand
-        parse = f"import('/static/link.js').then(link => link.parseLink('#game=connect4&moves={written}').moves)"
+        parse = f"import('/static/game/link.js').then(link => link.parseLink('#game=connect4&moves={written}').moves)"
         assert told(page, parse) == ["4", "4", "5"]
 
 
@@ -168,7 +168,7 @@ RENAMED = [  # the engine's options, the options that were saved, and what is lo
 
 def test_saved_options_follow_an_option_that_was_renamed(visit):
     page = visit()
-    load = """([options, saved]) => import('/static/storage.js').then(storage => {
+    load = """([options, saved]) => import('/static/game/storage.js').then(storage => {
         localStorage.setItem('plyd gomoku', JSON.stringify({ adviser: true, options: saved ?? undefined }));
         const defaults = { adviser: false, level: '1 s', levelTwo: 'same', options: {} };
         return storage.loadSettings({ game: 'gomoku', options }, defaults);
@@ -205,7 +205,7 @@ FOREIGN = [  # what a link may say of the tree, that no page of ours says
 
 def test_a_link_that_somebody_else_has_made_up_opens_its_position(visit):
     page = visit()
-    read = "(hash) => import('/static/link.js').then((link) => link.readLink(hash))"
+    read = "(hash) => import('/static/game/link.js').then((link) => link.readLink(hash))"
     link = "#game=gomoku&start=15x15&moves=h8.i9&whole="
     for whole in (None, [], 5, {"tree": None}, *({"tree": TREE | foreign} for foreign in FOREIGN)):
         record = page.evaluate(read, link + packed(whole))

@@ -1,10 +1,10 @@
 // The graph of values by move: player one's share of the game from 0 to 100%, or the points expected in all; with axes, and
 // with dots for bad moves.
 
-import { byId, svg } from "./dom.js";
+import { byId, svg } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { percent, points, short } from "../page/text.js";
 import { BAD } from "./grade.js";
-import { t } from "./language.js";
-import { percent, points, short } from "./text.js";
 
 const HEIGHT = 132, TOP = 6, BOTTOM = 18, LEFT = 38, RIGHT = 8;
 let width = 320, redraw = () => {};

@@ -1,6 +1,6 @@
 // Above the board of a game for two: who plays each side, and the clocks.
 
-import { clockText } from "./clocks.js";
+import { clockText } from "../game/clocks.js";
 import { byId, el } from "./dom.js";
 import { t } from "./language.js";
 import { isForTwo, sideNames } from "./settings.js";

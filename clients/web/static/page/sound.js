@@ -1,6 +1,6 @@
 // Sounds, made by the browser: a click for a move, two tones for the end of a game. Off until they are switched on.
 
-import { loadSound, saveSound } from "./storage.js";
+import { loadSound, saveSound } from "../game/storage.js";
 
 const CLICK = [[520, 0, 0.05]], END = [[523, 0, 0.18], [784, 0.16, 0.3]]; // hertz, begin and length in seconds
 

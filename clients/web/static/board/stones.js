@@ -1,9 +1,9 @@
 // A board of stones, or a plain grid of labels, as the card says. It is a grid of buttons, so that keyboards and screen
 // readers can use it.
 
-import { el } from "./dom.js";
-import { t } from "./language.js";
-import { forOne, hundredths, short } from "./text.js";
+import { el } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { forOne, hundredths, short } from "../page/text.js";
 
 const BLOCKED = "#";
 const MARKS = { win: "mark.win", draw: "mark.draw", loss: "mark.loss" }; // of a proven result, on the board

@@ -1,10 +1,10 @@
 // The history of a game: its tree of moves, and what a review says of them.
 
-import { byId, el } from "./dom.js";
+import { mainLine } from "../game/tree.js";
+import { byId, el } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { moveText, percent, points } from "../page/text.js";
 import { BAD, gradesOf, SIGNS, summaryOf } from "./grade.js";
-import { t } from "./language.js";
-import { moveText, percent, points } from "./text.js";
-import { mainLine } from "./tree.js";
 
 const MARKS = { only: t("review.only"), best: t("review.best"), fine: t("review.fine"), inaccuracy: t("review.inaccuracy"), mistake: t("review.mistake"), blunder: t("review.blunder") };
 const COLUMNS = [[t("review.side")], [t("review.accuracy")], [t("review.lost")], ["?!", t("review.inaccuracies")], ["?", t("review.mistakes")], ["??", t("review.blunders")]];

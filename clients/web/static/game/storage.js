@@ -1,8 +1,8 @@
 // What is stored: settings and games in the browser, the games of this tab in its session, a position in the address, games
 // as files.
 
-import { el } from "./dom.js";
-import { failure } from "./socket.js";
+import { failure } from "../engine/socket.js";
+import { el } from "../page/dom.js";
 
 // The browser's stores, as functions: in some browsers it is reading the property that fails.
 const browser = () => localStorage;

@@ -1,11 +1,11 @@
 // What a person does with a game that was played: walks through its tree, reviews it, and tries what was better.
 
+import { mainLine, nodesOf, packTree, unpackTree } from "../game/tree.js";
+import { playerName } from "../page/seats.js";
+import { engineOptions, isForTwo, reviewLimits } from "../page/settings.js";
 import { BAD, gradeOf, gradesOf, nextBad } from "./grade.js";
 import { verdictText } from "./history.js";
 import { Review } from "./review.js";
-import { playerName } from "./seats.js";
-import { engineOptions, isForTwo, reviewLimits } from "./settings.js";
-import { mainLine, nodesOf, packTree, unpackTree } from "./tree.js";
 
 const NOTE = "plyd: "; // begins the lines of a comment that a review writes
 

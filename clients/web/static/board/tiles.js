@@ -1,9 +1,9 @@
 // The board of a tile game: tiles that slide and merge, four buttons to slide them, and cells to drop tiles on for a
 // person who plays the environment. Where each tile went is worked out from the boards before and after.
 
-import { el } from "./dom.js";
-import { t } from "./language.js";
-import { cellText, scoreText } from "./text.js";
+import { el } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { cellText, scoreText } from "../page/text.js";
 
 const ARROWS = { up: "↑", right: "→", down: "↓", left: "←" };
 const SLIDES = { up: "slide.up", right: "slide.right", down: "slide.down", left: "slide.left" };

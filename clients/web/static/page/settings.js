@@ -1,6 +1,6 @@
 // What a person chooses for each game: who plays, how strongly, on which board; and the forms for it.
 
-import { CLOCKS } from "./clocks.js";
+import { CLOCKS } from "../game/clocks.js";
 import { el } from "./dom.js";
 import { t } from "./language.js";
 

@@ -1,8 +1,8 @@
 // The review of a game: every position of a line searched in the background, as many at once as the daemon has slots. What
 // is found stays with the nodes of the game's tree.
 
-import { Lost } from "./socket.js";
-import { share } from "./text.js";
+import { Lost } from "../engine/socket.js";
+import { share } from "../page/text.js";
 
 const CHUNK = 1000; // moves sent to the bridge in one request
 const MAX_LINE = 12; // moves of the best line that are kept

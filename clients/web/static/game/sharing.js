@@ -1,8 +1,8 @@
 // Games that leave the page, and come in: files, pictures, links, and a game that two people share.
 
-import { t } from "./language.js";
+import { gifOf, pngOf } from "../board/picture.js";
+import { t } from "../page/language.js";
 import { shareLink } from "./link.js";
-import { gifOf, pngOf } from "./picture.js";
 import { copyText, readFile, saveBlob, saveFile } from "./storage.js";
 
 export const PICTURES = ["png", "gif"]; // formats that the page makes itself

@@ -1,7 +1,7 @@
 // The reader's language: chosen in the page, else by the browser. The page's texts are in messages/LANGUAGE.json, of which only
 // one is loaded; whoever imports this module waits for it. Another choice loads the page anew.
 
-import { loadLanguage, saveLanguage } from "./storage.js";
+import { loadLanguage, saveLanguage } from "../game/storage.js";
 
 export const LANGUAGES = { en: "English", "zh-CN": "简体中文", "zh-TW": "繁體中文" };
 const FIRST_DELAY = 200, MAX_DELAY = 4000; // milliseconds before the texts are asked for again

@@ -1,6 +1,6 @@
 // The engine's moves: with which limits it searches, and how fast the game goes where nobody here plays.
 
-import { engineOptions, limits, lineCount } from "./settings.js";
+import { engineOptions, limits, lineCount } from "../page/settings.js";
 
 const EVIL = { depth: 2 };
 const TURBO_SLIDES = 1000; // that are asked for at once

@@ -1,9 +1,9 @@
 // The position editor: pieces are put on the board that is shown, and the result becomes the start of a new game. Whether it
 // can occur, the daemon says.
 
-import { byId, el } from "./dom.js";
-import { t } from "./language.js";
-import { isForTwo, isTiles, sideNames } from "./settings.js";
+import { byId, el } from "../page/dom.js";
+import { t } from "../page/language.js";
+import { isForTwo, isTiles, sideNames } from "../page/settings.js";
 
 const BLOCKED = "#";
 const MAX_INDEX = 24; // of the tiles that are offered
