@@ -90,6 +90,8 @@ class SearchStream:
             was_interrupted = report.stop_reason == search_pb2.STOP_REASON_STOPPED and not stopped.is_set()
             is_spent = query.seconds is not None and spent >= query.seconds - MIN_SECONDS
             if is_spent or not was_interrupted:
+                if was_interrupted:
+                    report.message.stop_reason = search_pb2.STOP_REASON_TIME
                 yield report
                 return
             report.message.final = False  # it gave way, or the daemon shuts down: search on

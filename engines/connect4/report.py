@@ -11,7 +11,7 @@ from plyd.engines.core.search import Line, Proven, Result, Score, WinProbability
 
 RESULTS = {WIN: Result.WIN, DRAW: Result.DRAW, LOSS: Result.LOSS}
 STATUS = {result: status for status, result in RESULTS.items()}
-RANK = {WIN: 2, DRAW: 1, OPEN: 1, LOSS: 0}
+FOLLOWED = {WIN: 2, DRAW: 1, OPEN: 1, LOSS: 0}  # in a line of play, the higher first
 LONGEST_LINE = 24
 
 
@@ -27,11 +27,21 @@ class Choice:
     is_exact: bool = False  # whether `most_plies` is exact
     node: int = NONE
 
-    @property
-    def rank(self) -> tuple[int, int, int, float]:
-        """Sort key, higher is better: wins, shortest first; open or drawn moves; losses, longest first."""
-        plies = self.most_plies if self.proven_result == LOSS else -self.most_plies if self.proven_result == WIN else 0
-        return RANK[self.proven_result], plies, self.visits, self.value
+
+def best_first(choices: list[Choice]) -> list[Choice]:
+    """Wins, shortest first; open moves, by visits; losses, longest first. Proven draws come before the open moves, unless
+    the most visited of these is worth more than a draw.
+    """
+    still_open = [choice for choice in choices if choice.proven_result == OPEN]
+    best_open = max(still_open, key=lambda choice: choice.visits, default=None)
+    draw = 1 if best_open and best_open.value > 0.5 else 3
+    rank = {WIN: 4, DRAW: draw, OPEN: 2, LOSS: 0}
+
+    def key(choice: Choice) -> tuple[int, int, int, float]:
+        sign = {WIN: -1, LOSS: 1}.get(choice.proven_result, 0)
+        return rank[choice.proven_result], sign * choice.most_plies, choice.visits, choice.value
+
+    return sorted(choices, key=key, reverse=True)
 
 
 def visits_of(graph: Graph, node: int) -> int:
@@ -79,7 +89,7 @@ def lines_of(
 ) -> tuple[Line, ...]:
     """Lines of the best `most` choices, best first."""
     chosen = verdict.column if verdict else None
-    ordered = sorted(choices, key=lambda choice: (choice.column == chosen, choice.rank), reverse=True)
+    ordered = sorted(best_first(choices), key=lambda choice: choice.column != chosen)
     side = mover(position)
     lines = []
     for choice in ordered[:most]:
@@ -105,7 +115,7 @@ def follow(graph: Graph, node: int) -> list[str]:
     moves: list[str] = []
     while node != NONE and graph.nodes["degree"][node] > 0 and len(moves) < LONGEST_LINE:
         edges = graph.edges[node, : graph.nodes["degree"][node]]
-        best = max(edges, key=lambda edge: (RANK[int(edge["proven_result"])], int(edge["visits"])))
+        best = max(edges, key=lambda edge: (FOLLOWED[int(edge["proven_result"])], int(edge["visits"])))
         if best["visits"] == 0:
             break
         moves.append(str(int(best["column"]) + 1))

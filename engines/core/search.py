@@ -28,6 +28,7 @@ class Limits:
     max_nodes: int | None = None  # new ones, without those kept from earlier searches
     max_depth: int | None = None
     max_lines: int = 1
+    usual_seconds: float | None = None  # with `max_seconds` from a game clock: the time of an average move
 
 
 def upper(limit: int | None) -> int:

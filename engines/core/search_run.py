@@ -63,6 +63,17 @@ class SearchRun(ABC):
         return True
 
     @property
+    def effort(self) -> float:
+        """With a game clock, the time that the move deserves, in usual times. 0: there is nothing to choose."""
+        return 1.0
+
+    @property
+    def usual_share(self) -> float:
+        """How much of the usual time of a move has passed; 0 without a game clock."""
+        usual = self.budget.usual_seconds
+        return 0.0 if usual is None else self.budget.elapsed_seconds / max(usual, 1e-9)
+
+    @property
     def step_ns(self) -> int:
         """Nanoseconds of the shortest possible step, if long enough to miss a deadline. Default: 0."""
         return 0
@@ -91,6 +102,8 @@ class SearchRun(ABC):
         if self.stop.poll():  # waits here while it is paused, and in the kernels
             return StopReason.STOPPED
         if time.monotonic_ns() + self.step_ns >= self.deadline_ns:
+            return StopReason.TIME
+        if self.budget.usual_seconds is not None and self.usual_share >= self.effort:
             return StopReason.TIME
         if self.nodes >= self.max_nodes:
             return StopReason.NODES

@@ -82,7 +82,8 @@ class ProgramSearch:
         self._conversation, self._game = conversation, game
         self._limits, self._budget, self._stop = limits, budget, stop
         self._program = conversation.program
-        seconds = None if budget.seconds is None else max(0.0, budget.seconds - budget.elapsed_seconds)
+        planned = budget.planned_seconds
+        seconds = None if planned is None else max(0.0, planned - budget.elapsed_seconds)
         if seconds is None and conversation.has_time_limit(limits):
             seconds = self._program.move_seconds
         self._seconds = seconds
@@ -120,7 +121,8 @@ class ProgramSearch:
             yield line
         if is_stopped:
             raise process.failure(f"gives no move within {margin:g} s of being stopped, and was killed")
-        allowed = self._budget.seconds if self._budget.seconds is not None else self._seconds or A_DAY
+        allowed = self._seconds if self._budget.planned_seconds is None else self._budget.planned_seconds
+        allowed = A_DAY if allowed is None else allowed
         raise process.failure(f"gives no move within {allowed:.2f} s and a margin of {margin:g} s, and was killed")
 
     def _conclude(self, move: str) -> None:

@@ -38,6 +38,7 @@ from plyd.engines.core.options import Option, OptionValue, memory_option, thread
 from plyd.engines.core.rules import Outcome
 from plyd.engines.core.search import Limits, Line, Report, StopReason
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
+from plyd.engines.core.time_control import effort_by_visits
 
 PLAYOUTS, FPU_REDUCTION = 4, 0.08  # see GraphParams
 SOLVABLE_CELLS = 36  # the solver starts when at most this many cells are empty
@@ -159,6 +160,7 @@ class GraphRun(SearchRun):
         super().__init__(limits, stop)
         self._owner, self._position = owner, position
         self._board = board_array(position)
+        self._columns = [int(move.text) - 1 for move in RULES.legal_moves(position)]
         self._cells_left = position.count(EMPTY)
         seconds = self.budget.seconds
         in_time = NEVER if seconds is None else int(seconds * NODES_A_SECOND * len(owner.workspaces))
@@ -184,6 +186,12 @@ class GraphRun(SearchRun):
         """New simulations through the root; kept below the limit until the solver, if any, has run."""
         made = self._simulations + self._saved
         return made if self._solver is None or self._solver.nodes else min(made, self.max_nodes - 1)
+
+    @property
+    def effort(self) -> float:
+        """By the visits of the moves that are not proven to lose."""
+        moves = [choice for choice in self._choices() if choice.proven_result != LOSS]
+        return effort_by_visits([(move.visits, move.value) for move in moves], self._simulations, self.usual_share)
 
     def is_deep_enough(self, depth: int) -> bool:
         """Whether the principal variation has this length."""
@@ -261,19 +269,20 @@ class GraphRun(SearchRun):
 
     def _lines(self, most: int, *, with_all: bool = False) -> tuple[Line, ...]:
         """Lines of the best moves, at most `most`, best first; `with_all` also evaluates moves without visits."""
-        columns = [int(move.text) - 1 for move in RULES.legal_moves(self._position)]
-        known = self._solver.columns if isinstance(self._solver, ExactSolver) else {}
-        if self._graph.nodes["degree"][self._root] == 0:  # decided by `glance`
-            choices = with_proven([self._looked_at(Choice(column, OPEN)) for column in columns], known)
-        else:
-            choices = choices_of(self._graph, self._root, columns, self._cells_left)
-            choices = with_proven(choices, known)
-            if with_all:
-                choices = [
-                    choice if choice.visits or choice.proven_result else self._looked_at(choice) for choice in choices
-                ]
+        choices = self._choices()
+        if with_all:
+            choices = [
+                choice if choice.visits or choice.proven_result else self._looked_at(choice) for choice in choices
+            ]
         verdict = self._solver.verdict if self._solver else None
         return lines_of(self._graph, self._position, choices, verdict, most)
+
+    def _choices(self) -> list[Choice]:
+        """Every legal move with what graph and solver know of it."""
+        known = self._solver.columns if isinstance(self._solver, ExactSolver) else {}
+        if self._graph.nodes["degree"][self._root] == 0:  # decided by `glance`
+            return with_proven([self._looked_at(Choice(column, OPEN)) for column in self._columns], known)
+        return with_proven(choices_of(self._graph, self._root, self._columns, self._cells_left), known)
 
     def _looked_at(self, choice: Choice) -> Choice:
         """An unvisited move, after a short search of its own."""

@@ -14,6 +14,7 @@ from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
+from plyd.engines.core.time_control import effort_by_visits
 from plyd.engines.gomoku.board.board import NOBODY, WALL, O, X
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import DRAW, LOSS, NODE, OPEN, WIN, order
@@ -95,15 +96,17 @@ class MctsRun(SearchRun):
         self.kept_nodes = int(self._tree.root["visits"])
         self._leaf_ns = LEAF_NS
         self._refuter, self._nodes_before = owner.refuter, self.nodes
-        self._look_ns = (
-            NEVER if self.budget.seconds is None else self.deadline_ns - int(self.budget.seconds * 1e9 * LOOK_SHARE)
-        )
+        seconds = self.budget.planned_seconds
+        if seconds is None:
+            self._look_ns = NEVER
+        else:
+            usual_end = min(self.deadline_ns, self.budget.began_ns + int(seconds * 1e9))
+            self._look_ns = usual_end - int(seconds * 1e9 * LOOK_SHARE)
         if limits.max_nodes is not None:  # reproducible
             self._refuter.forget()
         self._refuter.begin(position, self._tree.mover)
         if not self._tree.is_sought:
             self._tree.is_sought = True
-            seconds = self.budget.seconds
             seek_end = self.deadline_ns if seconds is None else self.budget.began_ns + int(seconds * 1e9 * SEEK_SHARE)
             self._tree.seek_win(FOUR_NODES, seek_end, by_threes=False)
             self._tree.seek_win(THREE_NODES, seek_end, by_threes=True)
@@ -121,6 +124,15 @@ class MctsRun(SearchRun):
     def nodes(self) -> int:
         """New simulations through the root."""
         return int(self._tree.root["visits"]) - self.kept_nodes
+
+    @property
+    def effort(self) -> float:
+        """By the visits of the moves that are not proven to lose."""
+        children = self._tree.children_of(self._tree.root)
+        children = children[children["status"] != WIN]
+        visits = children["visits"].astype(int)
+        values = children["total"] / np.maximum(1, visits)
+        return effort_by_visits(list(zip(visits.tolist(), values.tolist(), strict=True)), self.nodes, self.usual_share)
 
     @property
     def step_ns(self) -> int:

@@ -16,6 +16,7 @@ from plyd.engines.core.memory import touched_megabytes
 from plyd.engines.core.options import OptionValue
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
+from plyd.engines.core.time_control import MOST_EFFORT
 from plyd.engines.gomoku.board.board import FREE, Board, O, X, board_of, place_of, set_up
 from plyd.engines.gomoku.board.evaluation import SCALE
 from plyd.engines.gomoku.board.network import PatternNetwork, frames_for, shipped_network, weights_with
@@ -30,6 +31,7 @@ from plyd.engines.gomoku.negascout.workspace import (
     DECIDED,
     END,
     GENERATION,
+    LISTED,
     MOST_PLIES,
     NEXT,
     NODES,
@@ -50,6 +52,7 @@ FEWEST_ENTRIES, ENTRIES_A_SECOND = 1 << 16, 1_500_000  # of the transposition ta
 ASPIRATION_WINDOW = 80  # initial half-width around the last value
 VCT_SLOTS = 1 << 18  # positions in the VCT prover's table
 PROVE_SHARE, REFUTE_SHARE = 0.15, 0.1  # of the nodes: for a VCT of our own, and of the opponent's after the best move
+CALM_EFFORT, UNREST_EFFORT = 0.7, 0.6  # see `effort`
 FAR_PLIES = 400  # plies of a result whose length is not known
 
 
@@ -166,6 +169,14 @@ class NegaScoutRun(SearchRun):
         self._is_begun = False
         self._is_finished = False
         self._is_doubtful = False  # all moves that were searched lose: next time all are searched
+        self._unrest = 0.0  # changes of the best move, each half as much as the one a depth later
+
+    @property
+    def effort(self) -> float:
+        """Less than usual while the best move stays the same from depth to depth, more when it changes."""
+        if self._main.space.frame[LISTED] == 1 and not self._is_doubtful:
+            return 0.0
+        return min(MOST_EFFORT, CALM_EFFORT + UNREST_EFFORT * self._unrest)
 
     @property
     def is_finished(self) -> bool:
@@ -244,7 +255,9 @@ class NegaScoutRun(SearchRun):
             self._main.space.barred[move] = 1
         if is_another and len(self._fresh) < self.limits.max_lines:
             return
+        before = self._found
         self._found, self._fresh = sorted(self._fresh, key=lambda line: -line[1]), []
+        self._unrest = self._unrest / 2 + (bool(before) and before[0][0] != self._found[0][0])
         self._main.space.barred.fill(0)
         best = self._found[0][1]
         if abs(best) > DECIDED or self._depth >= min(DEEPEST, int(self._main.board.state[FREE])):

@@ -11,7 +11,7 @@ import uvicorn
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from plyd.clients.web import fair_queue
+from plyd.clients.web import fair_queue, search_stream
 from plyd.clients.web.app import STATIC, make_app
 from plyd.clients.web.cli import MAX_MESSAGE_BYTES
 from plyd.servers.search import known_reports
@@ -356,6 +356,18 @@ def test_a_search_that_gave_way_is_not_answered_by_what_it_left_in_the_store(hou
             pieces = [asked.limits.max_seconds for asked in daemon.engine.asked if asked.limits.max_seconds]
             assert len(pieces) > 1, "it gave way, and went on"
             assert not daemon.runtime.observer.metrics.known["sticks"]
+        bridge.close()
+
+
+def test_a_search_whose_time_is_over_when_it_gives_way_ran_out_of_time(house, monkeypatch):
+    monkeypatch.setattr(search_stream, "MIN_SECONDS", SOON)  # so that the first time it gives way is the end of its time
+    with OpenDaemon(house, FakeEngine()) as daemon:
+        bridge = Bridge(house, daemon.target)
+        with Page(bridge) as page, Page(bridge) as other:
+            other.think(options=FOR_EVER)
+            number = page.send("review", position=GAME, turns=[0], seconds=SOON, options=FOR_EVER)
+            [turn, _] = heard_of(page, number)
+            assert turn["report"]["reason"] == "time"
         bridge.close()
 
 

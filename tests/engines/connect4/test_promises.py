@@ -6,9 +6,11 @@ import sys
 
 import pytest
 
+from plyd.engines.connect4 import board
 from plyd.engines.connect4.board import board_array
 from plyd.engines.connect4.graph import searcher as search_module
 from plyd.engines.connect4.graph.searcher import OPTIONS, GraphSearcher, params_for
+from plyd.engines.connect4.report import Choice, best_first
 from plyd.engines.connect4.rules import RULES
 from plyd.engines.connect4.solver.alpha_beta import table_for
 from plyd.engines.connect4.solver.solver import Solver
@@ -17,12 +19,13 @@ from plyd.engines.core import search_run
 from plyd.engines.core.cores import CORES
 from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.options import read_options
-from plyd.engines.core.search import Limits, Proven, Result, StopReason
+from plyd.engines.core.search import Clock, Limits, Proven, Result, StopReason
 from tests.engines.connect4.slow import DRAW, LOSS, WIN, SlowGame, random_positions
 from tests.patience import LONG
 
 SIGNS = {Result.WIN: WIN, Result.DRAW: DRAW, Result.LOSS: LOSS}
 RESULTS = {sign: result for result, sign in SIGNS.items()}
+WIN_BY, A_DRAW, OPEN_MOVE, LOSS_BY = range(4)  # columns
 SMALL = ("5x4", "4x5 #2,3", "5x5 #3,3")
 
 
@@ -65,6 +68,27 @@ def test_a_four_that_can_be_made_comes_before_a_win_that_takes_longer(solver):
     assert last.move == "2"
     assert last.score.value == Proven(Result.WIN, 1)
     assert [line.score.value for line in last.lines].count(Proven(Result.WIN, 1)) == 1
+
+
+def test_the_only_move_takes_no_time_of_the_clock():
+    # x x x .      o has to play column 4, and nothing is decided then
+    text = "/".join(["." * 12] * 9 + ["oo.........o"] + ["xxx........x"])
+    last = last_of(searcher_of(solver=False), text, clock=Clock(36_000.0))
+    assert (last.move, last.stop_reason) == ("4", StopReason.TIME)  # not one of the twenty minutes
+
+
+@pytest.mark.parametrize(
+    ("value", "order"),
+    [
+        (0.6, [WIN_BY, OPEN_MOVE, A_DRAW, LOSS_BY]),
+        (0.4, [WIN_BY, A_DRAW, OPEN_MOVE, LOSS_BY]),
+        (0.5, [WIN_BY, A_DRAW, OPEN_MOVE, LOSS_BY]),
+    ],
+)
+def test_a_proven_draw_is_better_than_an_open_move_that_is_worth_less(value, order):
+    still_open = Choice(OPEN_MOVE, board.OPEN, visits=900, value=value)
+    draw, win, loss = Choice(A_DRAW, board.DRAW, 5), Choice(WIN_BY, board.WIN, 5), Choice(LOSS_BY, board.LOSS, 5)
+    assert [choice.column for choice in best_first([loss, draw, win, still_open])] == order
 
 
 @pytest.mark.parametrize("text", ["7x6", "16x16"])

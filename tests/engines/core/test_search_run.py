@@ -1,6 +1,7 @@
 """The one search loop: why it stops, when it reports, what it holds meanwhile."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import count
 
 import pytest
 
@@ -69,6 +70,30 @@ def last_of(search):
 def test_a_search_stops_at_the_limit_that_binds_first(limits, steps, reason):
     last = last_of(Counting(limits))
     assert (last.nodes, last.stop_reason) == (steps, reason)
+
+
+class Easy(Counting):
+    effort = 0.0
+
+
+class Hard(Counting):
+    effort = 2.0
+
+
+def test_a_clock_gives_a_move_as_much_time_as_it_deserves():
+    an_hour, none = Limits(max_seconds=9000.0, usual_seconds=3600.0), Limits(max_seconds=9000.0, usual_seconds=0.0)
+    assert last_of(Easy(an_hour)).nodes == 1  # an answer comes first
+    assert last_of(Counting(an_hour)).stop_reason is StopReason.FINISHED
+    assert last_of(Counting(none)).stop_reason is StopReason.TIME
+    assert last_of(Hard(none)).stop_reason is StopReason.TIME
+    assert last_of(Easy(Limits(max_seconds=9000.0))).stop_reason is StopReason.FINISHED  # a move time is used
+
+
+def test_a_hard_move_gets_more_than_the_usual_time(monkeypatch):
+    now = count(0, 10_000_000)  # each look at the clock takes 10 ms
+    monkeypatch.setattr("time.monotonic_ns", lambda: next(now))
+    usual = last_of(Counting(Limits(max_seconds=9.0, usual_seconds=1.0))).nodes
+    assert 1.5 * usual < last_of(Hard(Limits(max_seconds=9.0, usual_seconds=1.0))).nodes < 2.5 * usual
 
 
 def test_a_search_that_is_told_to_stop_has_an_answer_first():

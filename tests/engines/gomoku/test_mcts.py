@@ -10,7 +10,7 @@ import pytest
 
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.rules import Outcome, Side
-from plyd.engines.core.search import Limits, Proven, Result, StopReason, WinProbability
+from plyd.engines.core.search import Clock, Limits, Proven, Result, StopReason, WinProbability
 from plyd.engines.gomoku.board.board import O, X
 from plyd.engines.gomoku.mcts.nodes import (
     DRAW,
@@ -332,6 +332,14 @@ def searcher_with(evaluate, threads=0, megabytes=64):
 def warm():
     searcher = searcher_with(Toy())
     searcher.warm_up()
+
+
+def test_the_only_move_takes_no_time_of_the_clock(warm):
+    position = FREESTYLE.start()
+    for move in ("h8", "g8", "i8", "a1", "j8", "a15", "k8"):  # x has a four, and o one point to answer it
+        position = FREESTYLE.play(position, move).position
+    *_, last = searcher_with(Toy()).search(position, Limits(clock=Clock(36_000.0)), Stop())
+    assert (last.move, last.stop_reason) == ("l8", StopReason.TIME)  # not one of the twenty minutes
 
 
 def test_a_node_limit_is_kept_to_the_node_and_finds_the_same_again(warm):

@@ -40,6 +40,13 @@ HARD = (  # to decide
 )
 
 
+def position_after(moves):
+    position = FREESTYLE.parse("15x15")
+    for move in moves.split():
+        position = FREESTYLE.play(position, move).position
+    return position
+
+
 def without_time(report):
     return replace(report, seconds=0.0)
 
@@ -109,6 +116,11 @@ def test_a_clock_is_not_overdrawn():
         began = time.monotonic()
         answer(FREESTYLE, position, using, clock=clock)
         assert time.monotonic() - began < SOON
+
+
+def test_the_only_move_takes_no_time_of_the_clock():
+    report = answer(FREESTYLE, position_after("h8 g8 i8 a1 j8 a15 k8"), clock=Clock(36_000.0))
+    assert (report.move, report.stop_reason) == ("l8", StopReason.TIME)  # not one of the twenty minutes
 
 
 @RULES
