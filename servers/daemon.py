@@ -23,7 +23,7 @@ from plyd.servers.rpc.decoding import MessageDecoder
 from plyd.servers.rpc.engine_service import EngineService
 from plyd.servers.rpc.rules_service import RulesService
 from plyd.servers.runtime import Capacity, Runtime
-from plyd.servers.search.store import ReportStore
+from plyd.servers.search.known.store import ReportStore
 from plyd.servers.settings import BadSetting
 from plyd.servers.systemd import feed_watchdog, notify
 from plyd.servers.telemetry.log import announce

@@ -20,8 +20,8 @@ from plyd.servers.access.addresses import Address, BadAddress, parse_address
 from plyd.servers.access.auth import QUOTA_NAMES, Authenticator
 from plyd.servers.access.quotas import Quotas
 from plyd.servers.runtime import Capacity
-from plyd.servers.search.store import ReportStore
-from plyd.servers.search.store_database import is_postgres
+from plyd.servers.search.known.store import ReportStore
+from plyd.servers.search.known.store_database import is_postgres
 from plyd.servers.settings import BadSetting, Settings
 
 

@@ -11,11 +11,11 @@ from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.servers.access.auth import Authenticator
 from plyd.servers.access.memory import MemoryPool
 from plyd.servers.search.engine_parts import EngineParts
-from plyd.servers.search.known_reports import BoundedTable, KnownReports
+from plyd.servers.search.known.reports import BoundedTable, KnownReports
+from plyd.servers.search.known.store import ReportStore
 from plyd.servers.search.rules_pool import RulesPool
-from plyd.servers.search.scheduler import Scheduler
-from plyd.servers.search.store import ReportStore
-from plyd.servers.search.turns import CallTurns
+from plyd.servers.search.slots.scheduler import Scheduler
+from plyd.servers.search.slots.turns import CallTurns
 from plyd.servers.telemetry.log import RequestLog
 from plyd.servers.telemetry.observer import Observer
 

@@ -1,4 +1,4 @@
-"""The ports of `plyd up`, counted from its base port. clients/library/up_addresses.py has the same rule for clients.
+"""The ports of `plyd up`, counted from its base port. Clients have the same rule (library/connect/up_addresses.py).
 
     0 ... 9      the games of this package, in the order of the registry
     10           the page

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from plyd.clients.library.aio import AsyncEngineClient
+from plyd.clients.library.connect.locate import DaemonSource, ExistingDaemon, RestartingDaemon
 from plyd.clients.library.errors import InvalidRequest, PlydError
-from plyd.clients.library.locate import DaemonSource, ExistingDaemon, RestartingDaemon
 from plyd.clients.library.requests import RETRY_SECONDS
 
 FIRST_SECONDS = 1.0  # retries of the first connection

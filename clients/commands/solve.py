@@ -86,7 +86,7 @@ def solve(connect: str | None, listen: str | None, insecure: bool, strict: bool,
 
 def use_pipes(connect: str | None, *, moves: bool, strict: bool, banner: bool) -> int:
     """Answer stdin on stdout; the exit status."""
-    from plyd.clients.library.embedded import EmbeddedDaemon
+    from plyd.clients.library.connect.embedded import EmbeddedDaemon
 
     if banner:
         write(heading())

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from plyd.clients.commands.solve import FIRST_SECONDS, GAME, MALFORMED, LineBuffer
 from plyd.clients.library.aio import AsyncEngineClient
+from plyd.clients.library.bridges.line_server import enable_keepalive, serve_until_signal
 from plyd.clients.library.channel import Endpoint
+from plyd.clients.library.connect.locate import DaemonSource, ExistingDaemon, RestartingDaemon
 from plyd.clients.library.errors import Cancelled, Overloaded, PlydError, Unavailable
-from plyd.clients.library.line_server import enable_keepalive, serve_until_signal
-from plyd.clients.library.locate import DaemonSource, ExistingDaemon, RestartingDaemon
 from plyd.v1 import engine_pb2
 
 MOST_CONNECTIONS = 256

@@ -42,8 +42,8 @@ def top(addresses: tuple[str, ...], interval: float, once: bool, as_json: bool) 
     plyd top --once --json | jq '.[] | {games, requests_per_second}'
     """
     from plyd.clients.library.channel import parse_endpoint
+    from plyd.clients.library.connect.up_addresses import metrics_addresses
     from plyd.clients.library.errors import BadEndpoint
-    from plyd.clients.library.up_addresses import metrics_addresses
 
     try:
         watched = [str(parse_endpoint(address, insecure=True)) for address in addresses]

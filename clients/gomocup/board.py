@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from plyd.clients.library.bridge_engine import EnginePosition
+from plyd.clients.library.bridges.bridge_engine import EnginePosition
 from plyd.protocols import gomocup
 from plyd.protocols.gomocup import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, Point, Stones
 from plyd.v1 import position_pb2

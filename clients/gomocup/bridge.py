@@ -11,9 +11,9 @@ from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.swap2 import swap2
 from plyd.clients.gomocup.text import SearchPrinter, StoneList, point_of, quoted, report_text
 from plyd.clients.gomocup.time_control import GomocupClock, MoveDeadlines, is_easy
-from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
+from plyd.clients.library.bridges.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
+from plyd.clients.library.bridges.line_bridge import one_line
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.line_bridge import one_line
 from plyd.clients.library.report import Report
 from plyd.protocols.gomocup import CARO, OPPONENT, OWN, POINT, STONE, Point, read_point, variant_of
 

@@ -52,9 +52,9 @@ def gomocup(connect: str | None, move_time: int, option: tuple[str, ...]) -> Non
     docs/gomocup.md describes every command and the use of time.
     """
     from plyd.clients.gomocup.bridge import GomocupBridge
-    from plyd.clients.library.bridge_engine import BridgeEngine
-    from plyd.clients.library.line_bridge import LineBridge, run_bridge
-    from plyd.clients.library.locate import ExistingDaemon, RestartingDaemon
+    from plyd.clients.library.bridges.bridge_engine import BridgeEngine
+    from plyd.clients.library.bridges.line_bridge import LineBridge, run_bridge
+    from plyd.clients.library.connect.locate import ExistingDaemon, RestartingDaemon
 
     options = parse_options(option)
     if connect == "":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.text import win_probability
-from plyd.clients.library.bridge_engine import EnginePosition
+from plyd.clients.library.bridges.bridge_engine import EnginePosition
 from plyd.clients.library.report import Report
 from plyd.protocols.gomocup import Point
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from plyd.clients.gomocup.board import CommandRejected, GomocupBoard, mover_of
-from plyd.clients.library.bridge_engine import EnginePosition
+from plyd.clients.library.bridges.bridge_engine import EnginePosition
 from plyd.clients.library.report import Report
 from plyd.protocols.gomocup import BLOCKED, OPPONENT, OWN, STONE, Point, Stones, read_point
 from plyd.v1 import search_pb2

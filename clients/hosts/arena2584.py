@@ -112,7 +112,7 @@ def arena(
     plyd arena --referee --play plyd --evil random --evil "foe=./2584 --shell --evil=name=foe" --games 10
     """
     from plyd.clients.library.client import EngineClient
-    from plyd.clients.library.embedded import EmbeddedDaemon
+    from plyd.clients.library.connect.embedded import EmbeddedDaemon
     from plyd.clients.library.errors import PlydError
 
     if depth and move_time:

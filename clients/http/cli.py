@@ -54,8 +54,8 @@ def http(
     """
     from plyd.clients.http.app import make_app
     from plyd.clients.http.daemons import config_of
+    from plyd.clients.library.connect.up_addresses import up_addresses
     from plyd.clients.library.errors import PlydError
-    from plyd.clients.library.up_addresses import up_addresses
 
     for origin in origins:
         if not ORIGIN.fullmatch(origin):

@@ -18,9 +18,9 @@ from plyd.clients.http.failures import CallFailed, from_rpc, texts_of
 from plyd.clients.http.methods import METHODS, Method, game_of
 from plyd.clients.http.request import AUTHORIZATION, CallHeaders
 from plyd.clients.library.aio import cancelled_call
-from plyd.clients.library.balance import Lease
 from plyd.clients.library.channel import TLS, ChannelConfig, Credentials, channel_config, is_local, split_addresses
-from plyd.clients.library.daemons import AsyncDaemonSet
+from plyd.clients.library.connect.balance import Lease
+from plyd.clients.library.connect.daemons import AsyncDaemonSet
 from plyd.clients.library.errors import Cancelled
 from plyd.v1 import engine_pb2
 

@@ -8,7 +8,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from plyd.v1 import engine_pb2, rules_pb2
 
-STUBS = {"EngineService": "engine", "RulesService": "rules"}  # as library/connections.py calls them
+STUBS = {"EngineService": "engine", "RulesService": "rules"}  # as library/connect/connections.py calls them
 
 
 class Method(NamedTuple):

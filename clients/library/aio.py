@@ -11,11 +11,12 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
-from plyd.clients.library.balance import Lease
 from plyd.clients.library.cards import Cards
 from plyd.clients.library.channel import Credentials, channel_config
-from plyd.clients.library.daemons import AsyncDaemonSet
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.balance import Lease
+from plyd.clients.library.connect.daemons import AsyncDaemonSet
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.resend import AsyncBatchSender
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.report import Report
 from plyd.clients.library.requests import (
@@ -37,7 +38,6 @@ from plyd.clients.library.requests import (
     option_texts,
     play_on_command,
 )
-from plyd.clients.library.resend import AsyncBatchSender
 from plyd.clients.library.state import PlayedOn, State, played_on
 from plyd.v1 import engine_pb2
 

@@ -2,7 +2,7 @@
 
 A daemon's address is HOST:PORT, unix:PATH or, with encryption, tls:HOST:PORT. An address names several daemons if it is
 a list, HOST:PORT,HOST:PORT,... (tls: before it holds for all), or if HOST is a name with several IP addresses; dns:
-before a name changes nothing. Calls then go to the least loaded of them (library/balance.py).
+before a name changes nothing. Calls then go to the least loaded of them (library/connect/balance.py).
 
 Credentials come from the environment, so that every command and library call uses them and no process list shows them:
 

@@ -10,11 +10,12 @@ from typing import Any, Self, Unpack
 import grpc
 from grpc_health.v1 import health_pb2
 
-from plyd.clients.library.balance import Lease
 from plyd.clients.library.cards import Cards
 from plyd.clients.library.channel import Credentials, channel_config
-from plyd.clients.library.daemons import DaemonSet
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.balance import Lease
+from plyd.clients.library.connect.daemons import DaemonSet
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.resend import BatchSender
 from plyd.clients.library.errors import Cancelled, Overloaded, Unavailable
 from plyd.clients.library.report import Report
 from plyd.clients.library.requests import (
@@ -36,7 +37,6 @@ from plyd.clients.library.requests import (
     option_texts,
     play_on_command,
 )
-from plyd.clients.library.resend import BatchSender
 from plyd.clients.library.state import PlayedOn, State, played_on
 from plyd.v1 import engine_pb2, position_pb2
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
 from plyd.clients.match.adjudication import Adjudication
 from plyd.clients.match.connect import AGAIN_SECONDS, ConnectedSide, ConnectedSides, check_side, connect_sides
 from plyd.clients.match.openings import Opening, ScheduledGame, check_two_players

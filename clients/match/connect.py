@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plyd.clients.cli import PROGRAM
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.requests import LimitArgs
 from plyd.clients.match.openings import check_two_players

@@ -6,7 +6,7 @@ from typing import ClassVar
 import click
 
 from plyd.clients.cli import LazyGroup
-from plyd.clients.library.up_addresses import plugin_games
+from plyd.clients.library.connect.up_addresses import plugin_games
 
 
 class PlayGroup(LazyGroup):

@@ -12,7 +12,7 @@ import click
 
 from plyd.clients.cli import parse_options
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import PlydError
 from plyd.clients.library.report import PLAYERS
 from plyd.clients.library.requests import LimitArgs

@@ -15,7 +15,7 @@ import click
 
 from plyd.clients.formats.tile_replay import FACES, FinishedGame, IllegalAction, Replay
 from plyd.clients.hosts.arena2584 import AGAIN_SECONDS, FIRST_SECONDS, Adviser, limits_of
-from plyd.clients.library.embedded import announce_start
+from plyd.clients.library.connect.embedded import announce_start
 from plyd.protocols.arena2584 import SLIDES
 
 if TYPE_CHECKING:

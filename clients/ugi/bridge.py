@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import version
 
-from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
+from plyd.clients.library.bridges.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition
+from plyd.clients.library.bridges.line_bridge import one_line
 from plyd.clients.library.errors import PlydError
-from plyd.clients.library.line_bridge import one_line
 from plyd.clients.library.report import Report
 from plyd.clients.library.state import State
 from plyd.clients.ugi.text import combo_line, info_of, option_line

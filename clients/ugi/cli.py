@@ -46,11 +46,11 @@ def ugi(game: str, connect: str | None, listen: str | None, insecure: bool, opti
     """
     import asyncio
 
-    from plyd.clients.library.bridge_engine import BridgeEngine
+    from plyd.clients.library.bridges.bridge_engine import BridgeEngine
+    from plyd.clients.library.bridges.line_bridge import LineBridge, run_bridge
     from plyd.clients.library.channel import parse_endpoint
+    from plyd.clients.library.connect.locate import DaemonSource, ExistingDaemon, RestartingDaemon
     from plyd.clients.library.errors import PlydError
-    from plyd.clients.library.line_bridge import LineBridge, run_bridge
-    from plyd.clients.library.locate import DaemonSource, ExistingDaemon, RestartingDaemon
     from plyd.clients.ugi.bridge import UgiBridge
     from plyd.clients.ugi.listen import serve
 

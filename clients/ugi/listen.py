@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from plyd.clients.library.bridge_engine import BridgeEngine
+from plyd.clients.library.bridges.bridge_engine import BridgeEngine
+from plyd.clients.library.bridges.line_bridge import MAX_LINE_BYTES
+from plyd.clients.library.bridges.line_server import enable_keepalive, serve_until_signal
 from plyd.clients.library.channel import Endpoint
-from plyd.clients.library.line_bridge import MAX_LINE_BYTES
-from plyd.clients.library.line_server import enable_keepalive, serve_until_signal
-from plyd.clients.library.locate import DaemonSource
+from plyd.clients.library.connect.locate import DaemonSource
 from plyd.clients.ugi.bridge import UgiBridge
 
 MOST_CONNECTIONS = 64

@@ -50,7 +50,7 @@ def web(listen: str, connect: tuple[str, ...], names: tuple[str, ...], insecure:
     plyd web --connect 127.0.0.1:25844 --listen 127.0.0.1:8000
     plyd web --listen 0.0.0.0:8000 --insecure --name games.example
     """
-    from plyd.clients.library.up_addresses import up_addresses
+    from plyd.clients.library.connect.up_addresses import up_addresses
 
     targets = connect or tuple(up_addresses().values())
     listener, host, url = open_server(listen, names, insecure=insecure)

@@ -29,8 +29,9 @@ class Choice:
 
 
 def best_first(choices: list[Choice]) -> list[Choice]:
-    """Wins, shortest first; open moves, by visits; losses, longest first. Proven draws come before the open moves, unless
-    the most visited of these is worth more than a draw.
+    """Wins, shortest first; open moves, by visits; losses, longest first.
+
+    Proven draws come before the open moves, unless the most visited of these is worth more than a draw.
     """
     still_open = [choice for choice in choices if choice.proven_result == OPEN]
     best_open = max(still_open, key=lambda choice: choice.visits, default=None)

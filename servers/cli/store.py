@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from plyd.servers.search.report_text import read_report_text
-from plyd.servers.search.store import COLUMNS, PUT, Entry, entries, prune_rows
-from plyd.servers.search.store_database import Database, StoreFault, connect, is_postgres, prepare, shown
+from plyd.servers.search.known.report_text import read_report_text
+from plyd.servers.search.known.store import COLUMNS, PUT, Entry, entries, prune_rows
+from plyd.servers.search.known.store_database import Database, StoreFault, connect, is_postgres, prepare, shown
 from plyd.servers.settings import BadSetting
 
 BATCH = 1000

@@ -17,8 +17,8 @@ from plyd.servers.rpc.messages import engine_message, report_message, write_repo
 from plyd.servers.rpc.play_stream import PlayStream
 from plyd.servers.runtime import KnownAnswer, Runtime
 from plyd.servers.search.game_record import find_engine, read_game
-from plyd.servers.search.known_question import is_counted
-from plyd.servers.search.known_reports import is_proven
+from plyd.servers.search.known.question import is_counted
+from plyd.servers.search.known.reports import is_proven
 from plyd.servers.search.session import Session, TimedReport
 from plyd.v1 import engine_pb2, engine_pb2_grpc
 

@@ -15,9 +15,9 @@ from plyd.servers.rpc.messages import report_message, state_message
 from plyd.servers.rpc.status import status_code, status_message
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import FEW_MOVES, KEPT_PLIES, GameRecord, with_field
-from plyd.servers.search.job import Priority
 from plyd.servers.search.play_on import Asked, play_on
 from plyd.servers.search.session import Session
+from plyd.servers.search.slots.job import Priority
 from plyd.v1 import engine_pb2, position_pb2
 
 log = logging.getLogger("plyd.play")

@@ -10,7 +10,7 @@ from typing import TypeVar
 from plyd.engines.core.errors import BadCommand, Overloaded
 from plyd.engines.core.intrinsics import Stop
 from plyd.servers.futures import mark_seen
-from plyd.servers.search.turns import TurnQueue
+from plyd.servers.search.slots.turns import TurnQueue
 
 T = TypeVar("T")
 THREADS = 2  # rules are plain Python: more threads would only make the event loop wait longer for its turn

@@ -14,8 +14,8 @@ from plyd.servers.access.memory import MemoryGrant
 from plyd.servers.access.quotas import Client
 from plyd.servers.runtime import Runtime
 from plyd.servers.search.game_record import KEPT_PLIES, GameRecord
-from plyd.servers.search.job import Priority
-from plyd.servers.search.known_question import Question, question_of
+from plyd.servers.search.known.question import Question, question_of
+from plyd.servers.search.slots.job import Priority
 
 T = TypeVar("T")
 MIN_WAIT_SECONDS = 0.05  # a request waits this long for a slot however short its time

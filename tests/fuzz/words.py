@@ -102,7 +102,7 @@ def check_gomocup_words(data: bytes) -> None:
     """Points and lists of stones are read or refused, and a board that was read can be asked about."""
     from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
     from plyd.clients.gomocup.text import StoneList, point_of, quoted
-    from plyd.clients.library.line_bridge import one_line
+    from plyd.clients.library.bridges.line_bridge import one_line
     from plyd.engines.core.errors import BadInput
     from plyd.engines.gomoku.rules import FREESTYLE
     from plyd.protocols.gomocup import POINT, STONE
@@ -389,7 +389,7 @@ def check_analyze_line(data: bytes) -> None:
 
 def check_stored_report(data: bytes) -> None:
     """A text of the store is a report that its text says again, or is refused."""
-    from plyd.servers.search.report_text import BadReport, read_report_text, write_report_text
+    from plyd.servers.search.known.report_text import BadReport, read_report_text, write_report_text
 
     try:
         report = read_report_text(text_of(data))

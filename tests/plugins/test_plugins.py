@@ -6,8 +6,8 @@ import string
 import pytest
 
 from plyd.clients.commands import top
-from plyd.clients.library import up_addresses as clients_view
 from plyd.clients.library.channel import UP_ADDRESSES
+from plyd.clients.library.connect import up_addresses as clients_view
 from plyd.engines import registry
 from plyd.engines.core.errors import BadPlugin, UnknownGame
 from plyd.servers.up_ports import METRICS_PORT, SLOTS, WEB_PORT, port_offsets

@@ -19,7 +19,7 @@ from plyd.engines.tiles_2584.engine import CARD as CARD_2584
 from plyd.engines.tiles_2584.rules import GAME as GAME_2584
 from plyd.servers.daemon_config import read_program
 from plyd.servers.search.game_record import GameRecord
-from plyd.servers.search.known_question import question_of
+from plyd.servers.search.known.question import question_of
 from plyd.servers.settings import BadSetting, gather
 from plyd.v1 import engine_pb2, search_pb2
 from tests.patience import SOON, until

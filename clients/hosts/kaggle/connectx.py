@@ -22,7 +22,7 @@ from typing import Any
 
 from plyd.clients.library.channel import UP_ADDRESSES
 from plyd.clients.library.client import EngineClient, Game
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
 from plyd.clients.library.errors import DaemonFault, InvalidRequest, PlydError, TimedOut, Unavailable
 
 GAME = "connect4"

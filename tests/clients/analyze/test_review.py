@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from plyd.clients.analyze.query import Query
 from plyd.clients.analyze.review import review_rows, review_table
 from plyd.clients.cli import main
-from plyd.servers.search import known_reports
-from plyd.servers.search.store import ReportStore
+from plyd.servers.search.known import reports as known_reports
+from plyd.servers.search.known.store import ReportStore
 from tests.patience import LONG, SOON
 from tests.servers.daemons import OpenDaemon
 from tests.servers.fakes import FakeEngine

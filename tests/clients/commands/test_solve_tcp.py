@@ -26,10 +26,10 @@ from plyd.clients.commands.solve_tcp import (
     SolveClient,
     SolveServer,
 )
+from plyd.clients.library.bridges.line_server import bind
 from plyd.clients.library.channel import Endpoint, parse_endpoint
+from plyd.clients.library.connect.locate import ExistingDaemon
 from plyd.clients.library.errors import BadEndpoint
-from plyd.clients.library.line_server import bind
-from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.library.relay import Relay
 from tests.patience import SOON, until
 

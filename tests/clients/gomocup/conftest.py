@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from plyd.clients.library import bridge_engine
-from plyd.clients.library.bridge_engine import BridgeEngine
-from plyd.clients.library.locate import ExistingDaemon
+from plyd.clients.library.bridges import bridge_engine
+from plyd.clients.library.bridges.bridge_engine import BridgeEngine
+from plyd.clients.library.connect.locate import ExistingDaemon
 from tests.clients.gomocup.talks import ScriptedEngine, Talk
 from tests.patience import SOON
 

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from plyd.clients.gomocup.board import GomocupBoard, mover_of
-from plyd.clients.library.bridge_engine import EnginePosition
+from plyd.clients.library.bridges.bridge_engine import EnginePosition
 from plyd.engines.gomoku.rules import FREESTYLE
 from plyd.protocols.gomocup import BLOCKED, LARGEST, OPPONENT, OWN, SMALLEST, Point
 from tests.clients.gomocup.talks import O, X

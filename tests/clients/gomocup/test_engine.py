@@ -7,10 +7,10 @@ import signal
 import pytest
 
 from plyd.clients.gomocup.bridge import ABOUT
-from plyd.clients.library import bridge_engine
-from plyd.clients.library.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition, common_moves
+from plyd.clients.library.bridges import bridge_engine
+from plyd.clients.library.bridges.bridge_engine import BridgeEngine, BridgeQuery, EnginePosition, common_moves
+from plyd.clients.library.connect.locate import ExistingDaemon
 from plyd.clients.library.errors import InvalidRequest
-from plyd.clients.library.locate import ExistingDaemon
 from tests.clients.gomocup.talks import Talk, quiet_board
 from tests.patience import SOON
 

@@ -8,7 +8,7 @@ import pytest
 
 from plyd.clients.gomocup.board import CommandRejected, GomocupBoard
 from plyd.clients.gomocup.swap2 import OPENINGS, swap2, turned
-from plyd.clients.library.bridge_engine import EnginePosition
+from plyd.clients.library.bridges.bridge_engine import EnginePosition
 from plyd.protocols.gomocup import LARGEST, SMALLEST, Point
 from plyd.v1 import search_pb2
 from tests.clients.gomocup.talks import O

@@ -4,7 +4,7 @@ import pytest
 
 from plyd.clients.gomocup.board import GomocupBoard
 from plyd.clients.gomocup.text import report_text, score_text, win_probability
-from plyd.clients.library.bridge_engine import EnginePosition
+from plyd.clients.library.bridges.bridge_engine import EnginePosition
 from plyd.v1 import search_pb2
 from tests.clients.gomocup.talks import O, X
 

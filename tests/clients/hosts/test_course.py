@@ -13,11 +13,11 @@ from random import Random
 
 import pytest
 
+from plyd.clients.library.bridges.line_bridge import MAX_LINE_BYTES
+from plyd.clients.library.bridges.line_server import bind
 from plyd.clients.library.channel import Endpoint
 from plyd.clients.library.client import EngineClient
-from plyd.clients.library.line_bridge import MAX_LINE_BYTES
-from plyd.clients.library.line_server import bind
-from plyd.clients.library.locate import ExistingDaemon
+from plyd.clients.library.connect.locate import ExistingDaemon
 from plyd.clients.ugi.listen import UgiServer
 from plyd.v1 import position_pb2
 from tests.patience import LONG, SOON

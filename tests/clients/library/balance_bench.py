@@ -15,7 +15,7 @@ import statistics
 import time
 
 from plyd.clients import AsyncEngineClient
-from plyd.clients.library.balance import Balancer
+from plyd.clients.library.connect.balance import Balancer
 from tests.servers.daemons import House, OpenDaemon
 from tests.servers.fakes import FakeEngine
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from plyd.clients.library import balance
-from plyd.clients.library.balance import AVOID_SECONDS, Balancer, Daemon
 from plyd.clients.library.channel import DaemonAddress
+from plyd.clients.library.connect import balance
+from plyd.clients.library.connect.balance import AVOID_SECONDS, Balancer, Daemon
 from plyd.clients.library.errors import InvalidRequest, Overloaded, Unavailable
 from plyd.clients.library.requests import Retry
 from plyd.v1.engine_pb2 import WatchLoadResponse

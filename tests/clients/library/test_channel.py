@@ -21,7 +21,7 @@ from plyd.clients.library.channel import (
     is_local,
     split_addresses,
 )
-from plyd.clients.library.embedded import announce_start
+from plyd.clients.library.connect.embedded import announce_start
 from plyd.clients.library.errors import InvalidRequest, Unavailable
 from plyd.engines.registry import ENGINES
 from tests.servers.certificates import make_authority, make_certificate

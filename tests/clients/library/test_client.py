@@ -547,7 +547,7 @@ def test_blocking_game_numbers_commands_under_a_lock(daemon):
 
 
 def test_client_is_thin():
-    names = ("library.client", "library.aio", "library.locate", "commands.solve", "commands.health", "cli")
+    names = ("library.client", "library.aio", "library.connect.locate", "commands.solve", "commands.health", "cli")
     modules = {f"plyd.clients.{name}" for name in names}
     script = f"import sys, {', '.join(modules)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

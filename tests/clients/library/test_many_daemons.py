@@ -10,10 +10,10 @@ from unittest.mock import Mock
 import grpc
 import pytest
 
-from plyd.clients.library import balance, daemons
 from plyd.clients.library.aio import AsyncEngineClient
-from plyd.clients.library.balance import Daemon as Backend
 from plyd.clients.library.channel import Credentials
+from plyd.clients.library.connect import balance, daemons
+from plyd.clients.library.connect.balance import Daemon as Backend
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, Unavailable
 from plyd.servers.rpc.decoding import MessageDecoder
 from tests.clients.library.relay import Relay

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plyd.clients import AsyncEngineClient, EngineClient, PlydError
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
 
 BOARD = "b 2 2 0 0 0 0"
 

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from plyd.clients.cli import main
-from plyd.clients.library import bridge_engine
-from plyd.clients.library.bridge_engine import BridgeEngine
-from plyd.clients.library.locate import ExistingDaemon
+from plyd.clients.library.bridges import bridge_engine
+from plyd.clients.library.bridges.bridge_engine import BridgeEngine
+from plyd.clients.library.connect.locate import ExistingDaemon
 from plyd.clients.ugi.bridge import UgiBridge
 from plyd.clients.ugi.text import centipawns_of, info_of
 from plyd.protocols.ugi import Info, read_info

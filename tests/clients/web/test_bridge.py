@@ -14,8 +14,8 @@ from websockets.sync.client import connect
 from plyd.clients.web import fair_queue, search_stream
 from plyd.clients.web.app import STATIC, make_app
 from plyd.clients.web.cli import MAX_MESSAGE_BYTES
-from plyd.servers.search import known_reports
-from plyd.servers.search.store import ReportStore
+from plyd.servers.search.known import reports as known_reports
+from plyd.servers.search.known.store import ReportStore
 from tests.patience import LONG, SOON, until
 from tests.ports import free_place
 from tests.servers.daemons import House, OpenDaemon
@@ -360,7 +360,7 @@ def test_a_search_that_gave_way_is_not_answered_by_what_it_left_in_the_store(hou
 
 
 def test_a_search_whose_time_is_over_when_it_gives_way_ran_out_of_time(house, monkeypatch):
-    monkeypatch.setattr(search_stream, "MIN_SECONDS", SOON)  # so that the first time it gives way is the end of its time
+    monkeypatch.setattr(search_stream, "MIN_SECONDS", SOON)  # so that it ends when it first gives way
     with OpenDaemon(house, FakeEngine()) as daemon:
         bridge = Bridge(house, daemon.target)
         with Page(bridge) as page, Page(bridge) as other:

@@ -9,9 +9,9 @@ import pytest
 
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.engines.core.intrinsics import Stop
-from plyd.servers.search.fair_share import SLICE_SECONDS
-from plyd.servers.search.job import Priority
-from plyd.servers.search.scheduler import LAST_SECONDS, Scheduler
+from plyd.servers.search.slots.fair_share import SLICE_SECONDS
+from plyd.servers.search.slots.job import Priority
+from plyd.servers.search.slots.scheduler import LAST_SECONDS, Scheduler
 from tests.patience import SOON
 from tests.servers.search.test_scheduler import in_a_loop, until
 

@@ -8,8 +8,8 @@ import pytest
 from plyd.engines.core.rules import Side
 from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score, StopReason, WinProbability
 from plyd.servers.search.game_record import GameRecord
-from plyd.servers.search.known_question import question_of
-from plyd.servers.search.known_reports import ENTRY_BYTES, MAX_SHARE, BoundedTable, KnownReports
+from plyd.servers.search.known.question import question_of
+from plyd.servers.search.known.reports import ENTRY_BYTES, MAX_SHARE, BoundedTable, KnownReports
 from tests.servers.fakes import FakeEngine
 
 WIN = Score(Side.PLAYER_ONE, Proven(Result.WIN, 3), exact=True)

@@ -8,8 +8,8 @@ import pytest
 
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.engines.core.intrinsics import Stop
-from plyd.servers.search.job import Priority
-from plyd.servers.search.scheduler import Scheduler
+from plyd.servers.search.slots.job import Priority
+from plyd.servers.search.slots.scheduler import Scheduler
 from tests.patience import LONG, SOON
 
 

@@ -28,11 +28,11 @@ from plyd.engines.core.search import (
     Unreachable,
     WinProbability,
 )
-from plyd.servers.search.known_question import Question
-from plyd.servers.search.known_reports import is_enough
-from plyd.servers.search.report_text import BadReport, read_report_text, write_report_text
-from plyd.servers.search.store import PUT, ReportStore, entries, entry_of
-from plyd.servers.search.store_database import APPLICATION_ID, VERSION, StoreFault, connect
+from plyd.servers.search.known.question import Question
+from plyd.servers.search.known.report_text import BadReport, read_report_text, write_report_text
+from plyd.servers.search.known.reports import is_enough
+from plyd.servers.search.known.store import PUT, ReportStore, entries, entry_of
+from plyd.servers.search.known.store_database import APPLICATION_ID, VERSION, StoreFault, connect
 from plyd.servers.settings import BadSetting
 from tests.patience import SOON, until
 from tests.servers.daemons import OpenDaemon, analyze_request, search_request

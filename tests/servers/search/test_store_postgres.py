@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from plyd.engines.core.search import StopReason
-from plyd.servers.search.store import ReportStore
-from plyd.servers.search.store_database import StoreFault, connect, shown
+from plyd.servers.search.known.store import ReportStore
+from plyd.servers.search.known.store_database import StoreFault, connect, shown
 from plyd.servers.settings import BadSetting
 from tests.patience import SOON, until
 from tests.servers.search.test_store import REPORT, TIMED, StoreDaemon, fill, plyd, question, stored
@@ -98,7 +98,7 @@ def test_two_writers_lose_nothing_and_a_full_store_forgets_the_oldest(address):
 
 
 def test_server_that_is_away_costs_no_answer_and_no_report(server, address, monkeypatch):
-    monkeypatch.setattr("plyd.servers.search.store.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("plyd.servers.search.known.store.RETRY_SECONDS", 0.01)
     store = ReportStore(address, 1000)
     store.put(question("1 one"), REPORT)
     until(lambda: store.find(question("1 one")))

@@ -11,12 +11,12 @@ from plyd.engines import registry
 from plyd.engines.core.options import read_options
 from plyd.engines.core.rules import Side
 from plyd.engines.core.search import Limits, Line, Report, Score, StopReason, WinProbability
-from plyd.servers.search import known_reports
 from plyd.servers.search.game_record import GameRecord
-from plyd.servers.search.known_question import question_of
-from plyd.servers.search.known_reports import ENTRY_BYTES, KnownReports
-from plyd.servers.search.store import PUT, ReportStore, entry_of
-from plyd.servers.search.store_database import connect, prepare
+from plyd.servers.search.known import reports as known_reports
+from plyd.servers.search.known.question import question_of
+from plyd.servers.search.known.reports import ENTRY_BYTES, KnownReports
+from plyd.servers.search.known.store import PUT, ReportStore, entry_of
+from plyd.servers.search.known.store_database import connect, prepare
 from tests.patience import SOON
 
 GAMES = {  # a start, moves that have no symmetry, how many images there are

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from plyd.servers.search import turns
-from plyd.servers.search.turns import FIRST_CALLS, NEXT_CALLS, CallTurns, TurnQueue
+from plyd.servers.search.slots import turns
+from plyd.servers.search.slots.turns import FIRST_CALLS, NEXT_CALLS, CallTurns, TurnQueue
 from tests.patience import SOON
 
 CALLS = 600  # of a crowd

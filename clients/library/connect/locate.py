@@ -5,7 +5,7 @@ import contextlib
 import threading
 from typing import Protocol
 
-from plyd.clients.library.embedded import EmbeddedDaemon
+from plyd.clients.library.connect.embedded import EmbeddedDaemon
 
 LEAVE_SECONDS = 0.3  # to wait for an embedded daemon to stop; Gomoku managers kill a program after 0.7 s
 

@@ -18,8 +18,8 @@ from typing import Generic, TypeVar
 
 from plyd.engines.core.errors import BadMove
 from plyd.engines.core.search import Proven, Report, StopReason
-from plyd.servers.search.known_question import Question
-from plyd.servers.search.store import ReportStore
+from plyd.servers.search.known.question import Question
+from plyd.servers.search.known.store import ReportStore
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

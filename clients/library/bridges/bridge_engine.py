@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from plyd.clients.library.aio import AsyncEngineClient, AsyncGame, cancelled_call
+from plyd.clients.library.connect.locate import LEAVE_SECONDS, DaemonSource
 from plyd.clients.library.errors import Cancelled, DaemonFault, Overloaded, PlydError, TimedOut, Unavailable
-from plyd.clients.library.locate import LEAVE_SECONDS, DaemonSource
 from plyd.clients.library.report import Report
 from plyd.clients.library.requests import LimitArgs, Retry
 from plyd.clients.library.state import State

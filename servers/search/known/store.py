@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from plyd.engines.core.errors import BadMove
 from plyd.engines.core.search import Report, StopReason
-from plyd.servers.search.known_question import Question
-from plyd.servers.search.report_text import BadReport, read_report_text, write_report_text
-from plyd.servers.search.store_database import Database, StoreFault, connect, prepare, shown
+from plyd.servers.search.known.question import Question
+from plyd.servers.search.known.report_text import BadReport, read_report_text, write_report_text
+from plyd.servers.search.known.store_database import Database, StoreFault, connect, prepare, shown
 
 log = logging.getLogger("plyd.store")
 

@@ -14,7 +14,6 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from plyd.clients.library.balance import Balancer, Daemon, Lease
 from plyd.clients.library.channel import (
     ChannelConfig,
     DaemonAddress,
@@ -23,6 +22,7 @@ from plyd.clients.library.channel import (
     open_async_channel,
     open_channel,
 )
+from plyd.clients.library.connect.balance import Balancer, Daemon, Lease
 from plyd.clients.library.errors import Cancelled, PlydError
 from plyd.clients.library.requests import Retry
 from plyd.v1 import engine_pb2

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from plyd.clients.library.channel import DaemonAddress
-from plyd.clients.library.connections import Connections
+from plyd.clients.library.connect.connections import Connections
 from plyd.clients.library.errors import Overloaded, PlydError, Unavailable
 from plyd.clients.library.requests import Retry
 from plyd.v1 import engine_pb2

@@ -7,7 +7,7 @@ nobody else wanted it is soon forgotten, and a newcomer is ahead of the others f
 import math
 from collections.abc import Iterable
 
-from plyd.servers.search.job import Job, Priority
+from plyd.servers.search.slots.job import Job, Priority
 
 Account = tuple[Priority, str]
 SLICE_SECONDS = 0.05  # a job keeps its slot for at least this long

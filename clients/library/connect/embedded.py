@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from plyd.clients.cli import PROGRAM
+from plyd.clients.library.connect.up_addresses import running_daemon
 from plyd.clients.library.errors import InvalidRequest, Unavailable
-from plyd.clients.library.up_addresses import running_daemon
 
 START_SECONDS = 120.0  # the first start compiles kernels
 STOP_SECONDS = 15.0

@@ -15,8 +15,8 @@ A slot also comes free when its search has to give it up to a client that has ha
 import heapq
 from collections.abc import Iterable
 
-from plyd.servers.search.fair_share import Account, FairShares, level
-from plyd.servers.search.job import Job, WaitBudget
+from plyd.servers.search.slots.fair_share import Account, FairShares, level
+from plyd.servers.search.slots.job import Job, WaitBudget
 
 
 def expected_end(budget: WaitBudget, began: float, usual_seconds: float, now: float) -> float:

@@ -17,9 +17,9 @@ from typing import TypeVar
 from plyd.engines.core.errors import Overloaded, ShuttingDown
 from plyd.engines.core.intrinsics import Stop
 from plyd.servers.futures import mark_seen
-from plyd.servers.search.admission import expected_end, expected_starts
-from plyd.servers.search.fair_share import SLICE_SECONDS, FairShares
-from plyd.servers.search.job import Job, Priority, WaitBudget
+from plyd.servers.search.slots.admission import expected_end, expected_starts
+from plyd.servers.search.slots.fair_share import SLICE_SECONDS, FairShares
+from plyd.servers.search.slots.job import Job, Priority, WaitBudget
 
 T = TypeVar("T")
 TICK_SECONDS = 0.01  # between looks at the slices while jobs wait
