@@ -75,6 +75,7 @@ class Crowd(Attack):
     """3,000 trivial calls at once over 20 connections; those that are refused must be told so, with a hint."""
 
     name = "crowd"
+    patience_seconds = 60.0  # a call that has heard nothing by then is lost
 
     def run(self, scene: Scene) -> None:
         """Send all before reading any answer."""
@@ -82,7 +83,7 @@ class Crowd(Attack):
         metadata = scene.metadata("greedy")
 
         def send(number: int) -> Any:
-            return calls[number % len(calls)].future(b"", metadata=metadata, timeout=scene.timeout)
+            return calls[number % len(calls)].future(b"", metadata=metadata, timeout=self.patience_seconds)
 
         scene.flood("Describe", 3000, send, at_once=3000)
         if unheard := scene.heard.total() - scene.heard["OK"] - scene.heard["RESOURCE_EXHAUSTED"]:

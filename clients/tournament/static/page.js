@@ -1,6 +1,6 @@
 // The page of a tournament: asks for its state once a second and draws it. Boards are grids of the cells' labels.
 
-import { byId, el } from "/static/dom.js";
+import { byId, el } from "/static/page/dom.js";
 
 const PERIOD_MS = 1000;
 const COLUMNS = ["#", "player", "Elo", "±", "LOS", "points", "games", "score", "won", "drawn", "lost", "forfeits", "ms a move", "plays with"];
