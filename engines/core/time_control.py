@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from plyd.engines.core.intrinsics import NEVER
 from plyd.engines.core.search import Clock, Limits
 
-EXPECTED_MOVES = 30  # assumed for a clock without `moves_to_go`
+EXPECTED_MOVES = 20  # assumed for a clock without `moves_to_go`
 INCREMENT_SHARE = 0.8
 MOST_EFFORT = 2.5  # times the usual time that a hard move may take,
 MOST_CLOCK_SHARE = 0.2  # and at most this share of the clock, unless the usual time is more

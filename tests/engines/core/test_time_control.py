@@ -22,10 +22,10 @@ from plyd.engines.core.time_control import (
 @pytest.mark.parametrize(
     ("clock", "seconds"),
     [
-        (Clock(60.0), 2.0),  # a thirtieth
+        (Clock(60.0), 3.0),  # a twentieth
         (Clock(60.0, moves_to_go=10), 6.0),
         (Clock(60.0, moves_to_go=1), 60.0 - CLOCK_RESERVE_SECONDS),  # never the whole clock
-        (Clock(60.0, increment_seconds=5.0), 2.0 + 4.0),  # and four fifths of the increment
+        (Clock(60.0, increment_seconds=5.0), 3.0 + 4.0),  # and four fifths of the increment
         (Clock(0.3, increment_seconds=5.0), 0.3 - CLOCK_RESERVE_SECONDS),  # which is not there yet
         (Clock(CLOCK_RESERVE_SECONDS), 0.0),
         (Clock(0.01, moves_to_go=1), 0.0),
@@ -42,7 +42,7 @@ def test_a_clock_gives_its_share(clock, seconds):
     ("clock", "seconds"),
     [
         (None, None),
-        (Clock(60.0), MOST_EFFORT * 2.0),
+        (Clock(60.0), MOST_EFFORT * 3.0),
         (Clock(60.0, increment_seconds=5.0), 12.0),  # a fifth of the clock, less than MOST_EFFORT times its share
         (Clock(60.0, moves_to_go=4), 15.0),  # its share is more than a fifth
         (Clock(60.0, moves_to_go=1), 60.0 - CLOCK_RESERVE_SECONDS),
@@ -80,7 +80,7 @@ def test_a_search_goes_on_while_another_move_may_still_be_chosen(moves, new_visi
         (Limits(max_nodes=5, max_depth=5), {}, None),
         (Limits(max_seconds=3.0), {}, 3.0),
         (Limits(max_seconds=0.0), {}, 0.0),  # no time is not no limit
-        (Limits(clock=Clock(60.0)), {}, MOST_EFFORT * 2.0),
+        (Limits(clock=Clock(60.0)), {}, MOST_EFFORT * 3.0),
         (Limits(clock=Clock(0.0)), {}, 0.0),
         (Limits(max_seconds=3.0, clock=Clock(60.0)), {}, 3.0),
         (Limits(max_seconds=1.0, clock=Clock(60.0)), {}, 1.0),
@@ -97,7 +97,7 @@ def test_a_budget_is_the_least_of_what_everybody_allows(limits, others, seconds)
 
 
 def test_a_search_plans_with_the_usual_time_of_a_move():
-    assert Budget.start(Limits(clock=Clock(60.0))).planned_seconds == pytest.approx(2.0)
+    assert Budget.start(Limits(clock=Clock(60.0))).planned_seconds == pytest.approx(3.0)
     assert Budget.start(Limits(max_seconds=1.0, clock=Clock(60.0))).planned_seconds == 1.0
     assert Budget.start(Limits(max_seconds=1.0)).planned_seconds == 1.0
     assert Budget.start(Limits()).planned_seconds is None

@@ -364,7 +364,7 @@ def test_expectimax_told_to_stop_between_two_reports_ends_with_the_next(expectim
     [
         (Limits(max_seconds=0.05), 0.05),
         (Limits(max_seconds=0.0), 0.0),
-        (Limits(clock=Clock(remaining_seconds=1.5)), 0.05),  # a thirtieth
+        (Limits(clock=Clock(remaining_seconds=1.5)), 0.075),  # a twentieth
         (Limits(clock=Clock(remaining_seconds=0.15, moves_to_go=1)), 0.1),  # all but a safety margin
         (Limits(max_seconds=0.05, clock=Clock(remaining_seconds=1000)), 0.05),  # whichever binds first
     ],

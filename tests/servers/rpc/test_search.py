@@ -129,8 +129,8 @@ def test_the_number_of_lines_reaches_the_engine(sticks, max_lines, plain):
         ({"move_time_ms": 5000}, 5.0),
         ({"move_time_ms": 0}, 0.0),
         ({"clock": {}}, 0.0),
-        ({"clock": {"remaining_ms": 60_000}}, 5.0),  # two and a half times the usual time
-        ({"clock": {"remaining_ms": 60_000, "increment_ms": 1000}}, 7.0),
+        ({"clock": {"remaining_ms": 60_000}}, 7.5),  # two and a half times the usual time
+        ({"clock": {"remaining_ms": 60_000, "increment_ms": 1000}}, 9.5),
         ({"clock": {"remaining_ms": 60_000, "moves_to_go": 10}}, 12.0),  # a fifth of the clock
         ({"clock": {"remaining_ms": 60_000}, "move_time_ms": 500}, 0.5),
     ],
