@@ -25,7 +25,9 @@ export class EngineMoves {
     const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: game.randomMove().split("@")[0] } } : {}; // see BOARD_KIND_TILES
     const report = await this.controller.think(token, { ...query, ...evil });
     if (report?.move) await this.keepPace();
-    if (token.isCurrent && report?.move) this.controller.makeMoves([report.move]);
+    if (!token.isCurrent) return;
+    if (report?.move) this.controller.makeMoves([report.move]);
+    else if (report === null) this.controller.setPaused(true); // it was stopped before it began
   }
 
   // Whether the engine plays a tile game as fast as it can.
