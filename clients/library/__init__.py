@@ -15,4 +15,5 @@ embedded      a private daemon, started and stopped by a client
 locate        the daemon of a bridge: at an address, or an embedded one that is restarted
 bridge_engine a bridge's searches over one stream to its daemon, with retries
 line_bridge   serves a bridge that speaks a line protocol, on stdin and stdout
+file_lock     files that one process writes at a time
 """

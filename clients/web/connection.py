@@ -167,7 +167,7 @@ class PageConnection:
     async def _think(self, request: PageRequest, search: PageSearch, before: PageSearch | None) -> None:
         """Run a search once the one before it has ended.
 
-        One that was told to stop by then is a short search, which has a move; one whose place another has taken is none.
+        One that was told to stop by then is a short search, which has a move. One whose place another took is none.
         """
         await self._end(before)
         if search is not self._search:
