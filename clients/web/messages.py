@@ -83,6 +83,7 @@ CAPABILITIES = {
     engine_pb2.CAPABILITY_EXACT: "exact",
     engine_pb2.CAPABILITY_ENVIRONMENT: "environment",
     engine_pb2.CAPABILITY_MEMORY: "memory",
+    engine_pb2.CAPABILITY_COSTLY_LINES: "costly-lines",
     engine_pb2.CAPABILITY_EVALUATE: "evaluate",
 }
 

@@ -10,11 +10,10 @@ export class EngineMoves {
     this.controller = controller;
   }
 
-  // Lines of play of a search whose strength counts: further lines would cost negascout a ply or two.
+  // Lines of play of a search whose strength counts.
   get lines() {
-    const { card, settings } = this.controller, { options } = settings;
-    const method = options.method ?? options.engine ?? card.options.find(({ name }) => name === "method")?.default;
-    return method === "negascout" ? 1 : lineCount(card);
+    const { card } = this.controller;
+    return card.capabilities.includes("costly-lines") ? 1 : lineCount(card);
   }
 
   // Searches for the engine's move, or the evil environment's, and makes it.

@@ -1,6 +1,5 @@
 """What a person does during a game: undo, hints, the slider, keys, touch."""
 
-
 from tests.clients.web.browser.conftest import eventually, point, set_up, told
 
 
