@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from plyd.clients.library.file_lock import is_ours_alone
 
 READ_BYTES = 1 << 16
 MOST_BUFFERED = 256  # lines read ahead of their use
@@ -127,7 +128,9 @@ def resume_file(path: Path) -> tuple[int, list[dict[str, Any]]]:
     """
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        _lock(path, file)
+        if not is_ours_alone(file):
+            os.close(file)
+            raise click.ClickException(f"another process is writing {path}; wait for it, or use another file")
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
         answers = [_answer(path, number, line) for number, line in enumerate(data[:whole].splitlines(), 1)]
@@ -135,18 +138,6 @@ def resume_file(path: Path) -> tuple[int, list[dict[str, Any]]]:
     except OSError as error:
         raise click.ClickException(f"cannot use {path}: {error.strerror}") from None
     return file, answers
-
-
-def _lock(path: Path, file: int) -> None:
-    """Keep other processes from writing the file; the system releases the lock when this process ends."""
-    if sys.platform != "win32":
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            raise click.ClickException(f"another process is writing {path}; wait for it, or use another file") from None
 
 
 def _answer(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -8,4 +8,5 @@ channel       addresses, credentials and channels
 connect/      from an address to daemons that answer: several behind one name, private ones, those of `plyd up`
 errors        gRPC errors as exceptions, all of them PlydError
 bridges/      what bridges to other programs share
+file_lock     files that one process writes at a time
 """

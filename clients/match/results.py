@@ -3,13 +3,13 @@
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from plyd.clients.library.file_lock import is_ours_alone
 from plyd.clients.match.elo import SequentialTest
 from plyd.clients.match.side import BadMatch
 
@@ -178,19 +178,10 @@ class GameFile(Generic[G]):
             raise BadMatch(f"{self._path} already exists; continue it with --resume, or save elsewhere") from None
         except OSError as error:
             raise BadMatch(f"cannot write {self._path}: {error.strerror}") from None
-        self._lock()
+        if not is_ours_alone(self._file.fileno()):
+            self._file.close()
+            raise BadMatch(f"another process is writing {self._path}; wait for it, or save elsewhere")
         return self
-
-    def _lock(self) -> None:
-        """Keep other processes from writing the file; the system releases the lock when this process ends."""
-        if sys.platform != "win32":
-            import fcntl
-
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                self._file.close()
-                raise BadMatch(f"another process is writing {self._path}; wait for it, or save elsewhere") from None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -165,16 +165,22 @@ class PageConnection:
         self._send({"id": request.id, "state": state_json(state)})
 
     async def _think(self, request: PageRequest, search: PageSearch, before: PageSearch | None) -> None:
-        """Run a search once the one before it has ended."""
+        """Run a search once the one before it has ended.
+
+        One that was told to stop by then is a short search, which has a move. One whose place another took is none.
+        """
         await self._end(before)
-        if search.stopped.is_set():
+        if search is not self._search:
             self._send({"id": search.id, "ended": True})
             return
         query = request.search_query()
 
         def on_queue(place: int) -> None:
             search.place = place
-            self._send({"id": search.id, "queue": place}, "queue")
+            if place and search.stopped.is_set():
+                self._give_up(search)
+            else:
+                self._send({"id": search.id, "queue": place}, "queue")
 
         link = self._daemons.find(query.position.game)
         async with contextlib.aclosing(self._stream.search(link, query, search.stopped, on_queue)) as reports:
@@ -190,10 +196,16 @@ class PageConnection:
         if search is None or search.task is None or search.task.done():
             return
         if search.place and not search.stopped.is_set():
-            self._send({"id": search.id, "ended": True})
-            search.task.cancel()
+            self._give_up(search)
         search.stopped.set()
         await asyncio.wait([search.task])
+
+    def _give_up(self, search: PageSearch) -> None:
+        """End a search that waits in the queue."""
+        assert search.task is not None
+        if not search.task.cancelling():
+            self._send({"id": search.id, "ended": True})
+            search.task.cancel()
 
     async def _run_review(self, request: PageRequest, before: "asyncio.Task[None] | None") -> None:
         """Run a review once the one before it has ended. One that is cancelled is answered too."""

@@ -17,10 +17,10 @@ A position is an object with `game`, `variant`, `start` and `moves`; only the ga
 before the first move (0), after it (1), and so on.
 
 Each answer repeats the `id` and has one of `state`, `report`, `queue` (place in the queue, 0 when the search starts),
-`ended` (the search ended without a report), `ok` or `error`. A new search ends the one that runs, a new review the
-one that runs. The bridge also sends
-`shared` when another page changes a game that this one has joined, and
-`games` without being asked, whenever it changes: every game that is served, and whether its daemon is up.
+`ended` (the search ended without a report: another one took its place, or it was stopped in the queue), `ok` or
+`error`. A new search ends the one that runs, a new review the one that runs. The bridge also sends `shared` when
+another page changes a game that this one has joined, and `games` without being asked, whenever it changes: every game
+that is served, and whether its daemon is up.
 
 With `games` comes `version`, that of the page as the bridge serves it now.
 """
@@ -83,6 +83,7 @@ CAPABILITIES = {
     engine_pb2.CAPABILITY_EXACT: "exact",
     engine_pb2.CAPABILITY_ENVIRONMENT: "environment",
     engine_pb2.CAPABILITY_MEMORY: "memory",
+    engine_pb2.CAPABILITY_COSTLY_LINES: "costly-lines",
     engine_pb2.CAPABILITY_EVALUATE: "evaluate",
 }
 

@@ -23,6 +23,7 @@ class Capability(Enum):
     EXACT = "exact"
     ENVIRONMENT = "environment"
     MEMORY = "memory"
+    COSTLY_LINES = "costly_lines"
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ CARD = Card(
     min_columns=SMALLEST,
     max_columns=LARGEST,
     options=OPTIONS,
-    capabilities=frozenset({Capability.MEMORY}),
+    capabilities=frozenset({Capability.MEMORY, Capability.COSTLY_LINES}),
     board_look=BoardLook(BoardKind.POINTS, tuple(LETTERS), numbers(LARGEST), rows_from_bottom=True, empty_is_open=True),
     sides=(
         SideLook(Side.PLAYER_ONE, "Black", stone="x", colour="#141416"),

@@ -347,10 +347,13 @@ export class Controller {
 
   // The engine plays its best move so far; where no person plays, the game pauses, or goes on.
   stop() {
-    if (!this.isPersonPlaying || this.isPaused) {
-      this.isPaused = !this.isPaused;
-      this.proceed();
-    } else this.search.stop();
+    if (!this.isPersonPlaying || this.isPaused) this.setPaused(!this.isPaused);
+    else this.search.stop();
+  }
+
+  setPaused(isPaused) {
+    this.isPaused = isPaused;
+    this.proceed();
     this.showStatus();
     this.autosave.soon();
   }

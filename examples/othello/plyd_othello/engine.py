@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from plyd.engines.core.engine import Card, Engine
+from plyd.engines.core.engine import Capability, Card, Engine
 from plyd.engines.core.intrinsics import Stop
 from plyd.engines.core.look import BoardKind, BoardLook, SideLook, StartForm, numbers
 from plyd.engines.core.options import OptionValue, granted_megabytes, memory_option, read_options
@@ -30,6 +30,7 @@ class Othello(Engine):
         min_columns=min(SIZES),
         max_columns=max(SIZES),
         options=(memory_option(default=32, minimum=1, maximum=4096),),
+        capabilities=frozenset({Capability.COSTLY_LINES}),
         board_look=BoardLook(BoardKind.CELLS, tuple(LETTERS), numbers(max(SIZES))),
         sides=(
             SideLook(Side.PLAYER_ONE, "Black", stone="x", colour="#17181b"),

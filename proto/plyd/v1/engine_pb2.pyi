@@ -109,6 +109,8 @@ class _CapabilityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Capability
     """Chooses moves for the environment, against the player."""
     CAPABILITY_MEMORY: _Capability.ValueType  # 4
     """Keeps what it learned from one move of a game to the next."""
+    CAPABILITY_COSTLY_LINES: _Capability.ValueType  # 5
+    """Finds further lines of play (max_lines) at the cost of depth: ask for one where strength counts."""
 
 class Capability(_Capability, metaclass=_CapabilityEnumTypeWrapper):
     """Something an engine may be able to do."""
@@ -123,6 +125,8 @@ CAPABILITY_ENVIRONMENT: Capability.ValueType  # 3
 """Chooses moves for the environment, against the player."""
 CAPABILITY_MEMORY: Capability.ValueType  # 4
 """Keeps what it learned from one move of a game to the next."""
+CAPABILITY_COSTLY_LINES: Capability.ValueType  # 5
+"""Finds further lines of play (max_lines) at the cost of depth: ask for one where strength counts."""
 Global___Capability: _TypeAlias = Capability  # noqa: Y015
 
 class _AnswerForm:

@@ -252,6 +252,15 @@ def test_stop_then_think_and_think_then_stop(page):
     assert any(words["id"] == third and (words.get("ended") or words["report"]["final"]) for words in heard)
 
 
+def test_a_search_that_is_stopped_before_the_one_before_it_has_ended_has_a_move(page):
+    page.answer(page.think(options=FOR_EVER))
+    last, stop = page.think(options=FOR_EVER), page.send("stop")
+    report = page.final(last)[-1]
+    assert (report["final"], report["reason"]) == (True, "stopped")
+    assert report["move"]
+    assert page.answer(stop)["ok"]
+
+
 def test_a_search_that_cannot_be_is_refused_and_the_next_one_runs(page):
     page.answer(page.think(options=FOR_EVER))
     wrong = page.think(nodes=-1)
@@ -421,6 +430,17 @@ def test_who_stops_while_waiting_is_told_that_nothing_came_of_it(bridge, monkeyp
         assert other.answer(waiting) == {"id": waiting, "ended": True}
         assert other.answer(stop)["ok"]
         assert third.answer(behind) == {"id": behind, "queue": 1}
+
+
+def test_who_stops_before_waiting_is_told_so_too_and_does_not_wait(bridge, monkeypatch):
+    monkeypatch.setattr(fair_queue, "SLICE_SECONDS", LONG)
+    with Page(bridge) as one, Page(bridge) as other:
+        one.answer(one.think(options=FOR_EVER))
+        first = other.think(options=FOR_EVER)
+        assert other.answer(first) == {"id": first, "queue": 1}
+        last, stop = other.think(options=FOR_EVER), other.send("stop")
+        assert other.answer(last) == {"id": last, "ended": True}
+        assert other.answer(stop)["ok"]
 
 
 BAD = [

@@ -144,3 +144,13 @@ def test_literals_are_found_wherever_they_stand():
     """
     found = [text for _, text in literals(script)]
     assert sorted(found) == sorted(['one \\" two', "three ", " seven", "four ", "", "five", "six", "eight", "nine"])
+
+
+def test_the_scripts_know_no_game_and_no_method_of_an_engine_by_its_name():
+    cards = [registry.load(game).card for game in registry.ENGINES]
+    options = [option for card in cards for option in card.options if option.name not in NOT_IN_THE_FORM]
+    names = {card.game for card in cards} | {choice for option in options for choice in option.choices}
+    assert {"gomoku", "negascout"} <= names
+    names.remove("graph")  # it is an element of the page, too
+    for script in STATIC.glob("*.js"):
+        assert not names & {text for _, text in literals(script.read_text(encoding="utf-8"))}, script

@@ -10,11 +10,10 @@ export class EngineMoves {
     this.controller = controller;
   }
 
-  // Lines of play of a search whose strength counts: further lines would cost negascout a ply or two.
+  // Lines of play of a search whose strength counts.
   get lines() {
-    const { card, settings } = this.controller, { options } = settings;
-    const method = options.method ?? options.engine ?? card.options.find(({ name }) => name === "method")?.default;
-    return method === "negascout" ? 1 : lineCount(card);
+    const { card } = this.controller;
+    return card.capabilities.includes("costly-lines") ? 1 : lineCount(card);
   }
 
   // Searches for the engine's move, or the evil environment's, and makes it.
@@ -25,7 +24,9 @@ export class EngineMoves {
     const evil = mover === "evil" ? { ...EVIL, lines: 1, options: { environment: "evil", tile: game.randomMove().split("@")[0] } } : {}; // see BOARD_KIND_TILES
     const report = await this.controller.think(token, { ...query, ...evil });
     if (report?.move) await this.keepPace();
-    if (token.isCurrent && report?.move) this.controller.makeMoves([report.move]);
+    if (!token.isCurrent) return;
+    if (report?.move) this.controller.makeMoves([report.move]);
+    else if (report === null) this.controller.setPaused(true); // it was stopped before it began
   }
 
   // Whether the engine plays a tile game as fast as it can.

@@ -1,7 +1,5 @@
 """What a person does during a game: undo, hints, the slider, keys, touch."""
 
-import pytest
-
 from tests.clients.web.browser.conftest import eventually, point, set_up, told
 
 
@@ -95,7 +93,6 @@ def test_a_game_that_is_chosen_opens_and_an_undo_is_shown_whatever_comes_meanwhi
     eventually(page, "app.game.game === 'gomoku' && document.body.dataset.game === 'gomoku'")
 
 
-@pytest.mark.slow  # fails once in many runs: a Stop within milliseconds leaves the engine's move unmade; to be mended
 def test_undo_and_go_on_while_the_engine_thinks(visit):
     page = visit("gomoku")
     set_up(page, Strength="30 s a move")
@@ -109,6 +106,26 @@ def test_undo_and_go_on_while_the_engine_thinks(visit):
     page.get_by_role("button", name="Go on").click()
     eventually(page, "app.isThinking")
     page.get_by_role("button", name="Stop").click()  # it plays what it has
+    eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
+
+
+def test_the_engine_moves_however_soon_after_go_on_it_is_stopped(visit):
+    page = visit("gomoku")
+    set_up(page, Strength="30 s a move")
+    point(page, "h8").click()
+    eventually(page, "app.game.ply === 1 && app.isThinking")
+    told(page, "(app.pause(), app.stop(), app.stop(), 0)")  # Go on and Stop, while the search before them ends
+    eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
+
+
+def test_a_search_that_ends_in_the_queue_leaves_a_game_that_can_go_on(visit):
+    page = visit("gomoku")
+    told(page, "(app.socket.think = () => { delete app.socket.think; return Promise.resolve(null); }, 0)")
+    point(page, "h8").click()
+    eventually(page, "app.game.ply === 1 && app.isPaused")
+    assert "Paused" in page.inner_text("#status")
+    set_up(page, Strength="Beginner")
+    page.get_by_role("button", name="Go on").click()
     eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
 
 

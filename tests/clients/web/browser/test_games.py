@@ -227,10 +227,10 @@ WATCH_LINES = """
 """
 
 
-def test_negascout_plays_with_all_its_strength_and_advises_with_all_its_lines(visit):
+def test_an_engine_whose_lines_cost_depth_plays_with_one_and_advises_with_all(visit):
     page = visit("gomoku")
-    page.get_by_text("More options").click()
-    set_up(page, Method="negascout", Strength="1 s a move")
+    assert told(page, "app.card.capabilities.includes('costly-lines')")
+    set_up(page, Strength="1 s a move")
     page.evaluate(WATCH_LINES)  # they are gone once the engine has moved
     point(page, "h8").click()
     eventually(page, "app.game.ply === 2 && app.mover() === 'you'")
