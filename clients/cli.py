@@ -1,5 +1,6 @@
 """The program `plyd`: a group of commands, each imported only when it is used."""
 
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -7,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import click
 
@@ -68,10 +69,24 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the program; an error in one line if the disk that its output goes to is full."""
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            click.echo(f"Error: {error}", err=True)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python would fail again, for what is unwritten
+            sys.exit(1)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error for one that needs a package which plyd-client does without."""
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            if sys.stdout:  # None if the caller closed it
+                sys.stdout.flush()  # now, while an error can be told
+            return result
         except ModuleNotFoundError as error:
             if error.name is None or is_installed("plyd.servers"):
                 raise

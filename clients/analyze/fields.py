@@ -113,7 +113,7 @@ QUERY = (
     Field("start", "string", "the game's start", "Position at turn 0, in the game's notation.", text),
     Field("moves", "list of strings", "none", "Moves from there, oldest first; those of chance too.", texts),
     Field("file", "string", "none", "Path of a game file, instead of the four fields before.", name),
-    Field("fileGame", "integer", "1", "Which game of a 2584 record file.", integer(1, 2**31)),
+    Field("fileGame", "integer", "1", "Which game of a file with several (SGF, 2584 record).", integer(1, 2**31)),
     Field(
         "analyzeTurns",
         'list of integers, or `"all"`',

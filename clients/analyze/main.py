@@ -14,9 +14,10 @@ from plyd.clients.analyze.answer import CSV_COLUMNS, Answer, as_csv, as_json, cs
 from plyd.clients.analyze.engines import Engines
 from plyd.clients.analyze.pipes import LineReader, LineWriter, resume_file
 from plyd.clients.analyze.progress import progress_bar
-from plyd.clients.analyze.query import Action, BadQuery, Query, parse_line, with_file
+from plyd.clients.analyze.query import Action, BadQuery, Query, bytes_of, parse_line, with_file
 from plyd.clients.analyze.review import review_query, review_rows, review_table, save_plot
 from plyd.clients.analyze.work import WorkQueue, finished
+from plyd.clients.formats.files import count_games
 from plyd.clients.library.errors import PlydError
 
 STDIN, STDOUT = 0, 1
@@ -167,17 +168,23 @@ class QueryLines:
 
 async def review_files(files: Sequence[Path], defaults: Query, options: Mapping[str, Any]) -> int:
     """Review game files and print a table of each; the exit status."""
+    files = list(dict.fromkeys(files))
     queries = [review_query(with_file(defaults, path), str(path)) for path in files]
+    for path in files:
+        if (count := count_games(path.name, bytes_of(path))) > 1:
+            click.echo(f"{path} holds {count} games; this is the first (others: fileGame of a query)", err=True)
     interrupt = Interrupt()
     answers: dict[str, dict[int, Answer]] = {query.id: {} for query in queries}
-    failures: list[Answer] = []
+    failures: dict[str, Answer] = {}  # the first of each game
 
     def keep(answer: Answer) -> None:
         if "score" in answer:
             answers[answer["id"]][answer["turn"]] = answer
-        elif "error" in answer:
-            failures.append(answer)
-            interrupt.stop(1)  # the rest of a game with an illegal move would only repeat it
+        elif "error" in answer and answer["id"] not in failures:
+            failures[answer["id"]] = answer
+            queue.terminate(answer["id"])  # the rest of a game with an illegal move would only repeat it
+            if "field" not in answer:  # it is no fault of this game: the daemon is away, for example
+                interrupt.stop(1)
 
     engines = Engines(options["connect"], options["store"])
     queue = queue_of(engines, keep, options)
@@ -196,9 +203,9 @@ async def review_files(files: Sequence[Path], defaults: Query, options: Mapping[
         _print(as_csv([*rows]) if options["as_csv"] else review_table(query.id if len(queries) > 1 else "", rows))
         if options["plot"]:
             save_plot(options["plot"], query, rows)
-    for failure in failures[:1]:
-        click.echo(f"Error: {failure['id']}, turn {failure['turn']}: {failure['error']}", err=True)
-    return interrupt.status
+    for name, failure in failures.items():
+        click.echo(f"Error: {name}, turn {failure['turn']}: {failure['error']}", err=True)
+    return interrupt.status or int(bool(failures))
 
 
 def _print(text: str) -> None:

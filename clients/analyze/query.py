@@ -167,10 +167,16 @@ def _with_position(query: Query, values: Mapping[str, Any]) -> Query:
 def with_file(query: Query, path: Path, number: int = 1) -> Query:
     """The query with the game of a file, to be searched at its last turn; raises InvalidRequest."""
     try:
-        with path.open("rb") as opened:
-            data = opened.read(files.MOST_BYTES + 1)
+        record = files.read(path.name, bytes_of(path), number)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"cannot read {path}: {error}") from None
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         raise InvalidRequest(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    record = files.read(path.name, data, number)
     position = {name: getattr(record, name) for name in POSITION}
     return replace(query, **position, turns=(len(record.moves),))
+
+
+def bytes_of(path: Path) -> bytes:
+    """What is in a game file, if it is not too long: then all that is allowed, and one byte more."""
+    with path.open("rb") as file:
+        return file.read(files.MOST_BYTES + 1)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from plyd.clients.formats import sgf
 from plyd.clients.formats.game_record import GameRecord, name_of, quoted
 from plyd.clients.formats.gomoku import read_psq, read_sgf, write_psq, write_sgf
 from plyd.clients.formats.rec2584 import BadRecord, pack_records, read_records_from
@@ -52,16 +53,27 @@ def write(record: GameRecord, form: str, card: EngineInfo) -> tuple[str, str, by
 
 
 def read(file_name: str, data: bytes, number: int = 1) -> GameRecord:
-    """The game in a file; of a record file with several games, the one with that number."""
+    """The game in a file; of an SGF or record file with several games, the one with that number."""
     _check_size(data)
     form = _form_of(file_name, data)
     if form == "record":
         record = _read_record(data, number)
+    elif form == "sgf":
+        record = read_sgf(_decoded(data), number)
+    elif number > 1:
+        raise InvalidRequest(f"no game {number}; the file holds 1")
     else:
-        text = _decoded(data)
-        record = {"sgf": read_sgf, "psq": read_psq, "text": _read_text}[form](text)
+        record = {"psq": read_psq, "text": _read_text}[form](_decoded(data))
     _check(record)
     return record
+
+
+def count_games(file_name: str, data: bytes) -> int:
+    """The number of games in a file that can be read."""
+    form = _form_of(file_name, data)
+    if form == "record":
+        return len(list(read_records_from(io.BytesIO(data), len(data))))
+    return sgf.count_games(_decoded(data)) if form == "sgf" else 1
 
 
 def _form_of(file_name: str, data: bytes) -> str:
@@ -175,7 +187,7 @@ def _read_record(data: bytes, number: int) -> GameRecord:
     except BadRecord as error:
         raise InvalidRequest(f"not a record file: {error}") from None
     if not 1 <= number <= len(records):
-        raise InvalidRequest(f"no record {number}; the file holds {len(records)}")
+        raise InvalidRequest(f"no game {number}; the file holds {len(records)}")
     actions = records[number - 1][0]
     moves = []
     for at, action in enumerate(actions, 1):

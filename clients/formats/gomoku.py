@@ -53,9 +53,9 @@ def _sgf_nodes(root: Node, tree: GameTree, mover: str, size: int) -> tuple[list[
     return nodes, [-1, *tree.parents]
 
 
-def read_sgf(text: str) -> GameRecord:
-    """An SGF game with its variations and comments."""
-    nodes, parents = read_tree(text)
+def read_sgf(text: str, number: int = 1) -> GameRecord:
+    """An SGF game with its variations and comments; of several, the one with that number."""
+    nodes, parents = read_tree(text, number)
     root = {key: values[0].strip() for key, values in nodes[0].items()}
     if root.get("GM", "4") != "4":
         raise InvalidRequest(f"GM[{root['GM'][:9]}] is another game; allowed is GM[4], Gomoku")

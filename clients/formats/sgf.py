@@ -1,5 +1,6 @@
 """SGF, the Smart Game Format: a game's tree of nodes, read and written, whatever the game."""
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 
@@ -17,12 +18,32 @@ Node = dict[str, list[str]]
 """Properties by name, each with its values."""
 
 
-def read_tree(text: str) -> tuple[list[Node], list[int]]:
-    """The nodes of the first game, each before those that follow it, and for each the number of its parent; -1 first.
+def read_tree(text: str, number: int = 1) -> tuple[list[Node], list[int]]:
+    """The nodes of a game, each before those that follow it, and for each the number of its parent; -1 first.
 
-    Where a game branches, its main line comes first.
+    Where a game branches, its main line comes first. Of a file with several games, `number` says which.
     """
-    at = text.find("(")
+    at = 0
+    for before in range(number):
+        if before and "(" not in text[at:]:
+            raise InvalidRequest(f"no game {number}; the file holds {before}")
+        nodes, parents, at = _read_game(text, at)
+    return nodes, parents
+
+
+def count_games(text: str) -> int:
+    """The number of games in a text, up to the first that cannot be read."""
+    count = at = 0
+    with contextlib.suppress(InvalidRequest):
+        while True:
+            *_, at = _read_game(text, at)
+            count += 1
+    return count
+
+
+def _read_game(text: str, at: int) -> tuple[list[Node], list[int], int]:
+    """The nodes of the next game, their parents, and where the game ends."""
+    at = text.find("(", at)
     if at < 0:
         raise InvalidRequest(f"{quoted(text)} holds no game; {EXPECTED}")
     nodes: list[Node] = []
@@ -42,7 +63,7 @@ def read_tree(text: str) -> tuple[list[Node], list[int]]:
             if not nodes:
                 break
             if last < 0:
-                return nodes, parents
+                return nodes, parents, at
         elif token["mark"] == ";":
             parents.append(last)
             nodes.append({})

@@ -10,13 +10,15 @@ from typing import Any
 
 import click
 
-from plyd.servers.search.known.report_text import read_report_text
+from plyd.servers.rpc.limits import MAX_LINES
+from plyd.servers.search.known.report_text import MOST_SECONDS, read_report_text
 from plyd.servers.search.known.store import COLUMNS, PUT, Entry, entries, prune_rows
 from plyd.servers.search.known.store_database import Database, StoreFault, connect, is_postgres, prepare, shown
 from plyd.servers.settings import BadSetting
 
 BATCH = 1000
 DAY = 86_400
+MOST_STORED = 1e11  # seconds since 1970
 STORE = click.argument("address", metavar="STORE")
 
 
@@ -91,7 +93,7 @@ def export(address: str) -> None:
     plyd store export reports.db > reports.jsonl
     """
     with opened(address) as database:
-        for entry in entries(database):
+        for entry in whole_entries(database, address):
             told: dict[str, Any] = entry._asdict()
             told |= {"options": json.loads(entry.options), "report": json.loads(entry.report)}
             sys.stdout.write(json.dumps(told, separators=(",", ":")) + "\n")
@@ -150,14 +152,30 @@ def entries_of(source: str) -> Iterator[Entry]:
     """The rows of another store, or of an exported file."""
     if is_postgres(source) or is_database(source):
         with opened(source) as database:
-            yield from entries(database)
+            yield from whole_entries(database, source)
         return
     with open(source, "rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield parse_entry(line)
+                if line.strip():
+                    yield parse_entry(line)
             except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                 raise click.ClickException(f"{source}, line {number}: {error!s:.100}") from None
+
+
+def whole_entries(database: Database, address: str) -> Iterator[Entry]:
+    """The rows that hold a report; those that a person or a fault has changed to something else are counted."""
+    others = 0
+    for entry in entries(database):
+        try:
+            read_report_text(entry.report)
+            json.loads(entry.options)
+        except ValueError:
+            others += 1
+        else:
+            yield entry
+    if others:
+        click.echo(f"{others:,} rows of {shown(address)} are no reports, and are left out", err=True)
 
 
 def is_database(path: str) -> bool:
@@ -181,17 +199,33 @@ def parse_entry(line: bytes) -> Entry:
         raise ValueError(f"options {told['options']!r:.40} is not an object")
     options = json.dumps(dict(sorted(told["options"].items())), separators=(",", ":"))
     return Entry(
-        str(told["game"]),
-        str(told["variant"]),
-        str(told["position"]),
+        text_of(told, "game"),
+        text_of(told, "variant"),
+        text_of(told, "position"),
         options,
-        int(told["lines"]),
-        str(told["model"]),
-        int(told["finished"] == 1),
-        float(told["seconds"]),
-        float(told["stored"]),
+        int(number_of(told, "lines", 1, MAX_LINES)),
+        text_of(told, "model"),
+        int(number_of(told, "finished", 0, 1)),
+        number_of(told, "seconds", 0, MOST_SECONDS),
+        number_of(told, "stored", 0, MOST_STORED),
         report,
     )
+
+
+def text_of(told: dict[str, Any], name: str) -> str:
+    """A text of an exported row that a database holds."""
+    text = told[name]
+    if not isinstance(text, str) or "\0" in text or text.encode(errors="ignore").decode() != text:
+        raise ValueError(f"{name} is {text!r:.60}; allowed is a text of whole characters, without null")
+    return text
+
+
+def number_of(told: dict[str, Any], name: str, least: int, most: float) -> float:
+    """A number of an exported row that a database holds."""
+    number = told[name]
+    if type(number) not in (int, float) or not least <= number <= most:
+        raise ValueError(f"{name} is {number!r:.60}; allowed is {least} to {most:g}")
+    return float(number)
 
 
 def batches(rows: Iterable[Entry]) -> Iterator[list[Entry]]:

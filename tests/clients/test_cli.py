@@ -36,6 +36,14 @@ def test_help_lists_every_command(run):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["solve", "--help"]])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(plyd, arguments):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*plyd, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=SOON)
+    assert done.returncode == 1
+    assert done.stderr == "Error: [Errno 28] No space left on device\n"
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -111,6 +111,35 @@ def test_illegal_move_in_a_file_is_told_with_its_turn(daemon, tmp_path):
     assert f"Error: {file}, turn 4: move 3: illegal move" in done.stderr
 
 
+def test_an_illegal_move_in_a_file_does_not_end_the_review_of_the_others(daemon, tiles, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_text(TILES.replace("left", "up"))
+    alone = run(tiles, "--connect", daemon).stdout
+    done = run(bad, tiles, bad, "--connect", daemon)
+    assert done.exit_code == 1
+    assert done.stderr.count("illegal move") == 1
+    assert done.stdout.endswith(f"{tiles}\n{alone}")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    good, empty = tmp_path / "good.sgf", tmp_path / "empty.sgf"
+    good.write_text(SGF)
+    empty.write_text("")
+    done = run(good, empty)
+    assert done.exit_code == 1
+    assert done.stderr == (
+        f"Error: cannot read {empty}: '' holds no game; expected a game such as (;GM[4]SZ[15];B[hh];W[hg])\n"
+    )
+
+
+def test_further_games_of_a_file_are_told(gomoku, tmp_path):
+    file = tmp_path / "two.sgf"
+    file.write_text(SGF + "\n" + SGF)
+    done = run(file, "--connect", gomoku, "--nodes", 10, "--csv")
+    assert done.stderr == f"{file} holds 2 games; this is the first (others: fileGame of a query)\n"
+    assert len(rows_of(done)) == 6
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plyd.clients.formats import files
-from plyd.clients.formats.files import MOST_BYTES, MOST_MOVES, GameRecord, formats_of, read
+from plyd.clients.formats.files import MOST_BYTES, MOST_MOVES, GameRecord, count_games, formats_of, read
 from plyd.clients.formats.game_record import GameTree
 from plyd.clients.library.errors import InvalidRequest
 from plyd.engines import registry
@@ -262,6 +262,28 @@ def test_starts_that_are_written_are_those_of_the_daemon():
     assert Connect4Rules().text(Connect4Rules().parse("9x9 #5,3")) == "9x9 #5,3"
 
 
+def test_a_file_may_hold_several_sgf_games():
+    data = b"(;PB[Ann];B[aa](;W[bb])(;W[cc]))\n\n (;PB[Bo];B[hh]C[(;])x"
+    assert [read("a.sgf", data, number).players[0] for number in (1, 2)] == ["Ann", "Bo"]
+    assert count_games("a.sgf", data) == 2
+    assert count_games("a.sgf", data + b" (;B[") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.sgf", b"(;B[hh])", "no game 2; the file holds 1"),
+        ("a.sgf", b"(;B[hh]) (;", "cannot read the game at its end"),
+        ("a.psq", b"Piskvorky 15x15, 11:11, 0\n", "no game 2; the file holds 1"),
+        ("a.txt", b"game: gomoku", "no game 2; the file holds 1"),
+        ("a.rec", bytes(8), "no game 2; the file holds 0"),
+    ],
+)
+def test_a_game_that_a_file_does_not_hold_is_refused(name, data, message):
+    with pytest.raises(InvalidRequest, match=message):
+        read(name, data, 2)
+
+
 # What is refused
 
 
@@ -304,7 +326,7 @@ def test_starts_that_are_written_are_those_of_the_daemon():
         ("a.rec", b"abc", "not a record file: 3 bytes; a record file has at least 8"),
         ("a.rec", packed([0x10])[:-1], "not a record file: "),
         ("a.rec", packed([0x10]) + b"x", "not a record file: 1 bytes after the last of 1 records"),
-        ("a.rec", packed(), "no record 1; the file holds 0"),
+        ("a.rec", packed(), "no game 1; the file holds 0"),
         ("a.rec", packed([0x10, 7]), "action 2 is 7; expected a slide 0 to 3, or a drop"),
         ("a.rec", packed([-1]), "action 1 is -1"),
         ("a.rec", packed([0x40]), "action 1 is 64"),
@@ -329,7 +351,7 @@ def test_files_that_are_refused(name, data, message):
 
 @pytest.mark.parametrize("number", [-1, 0, 3])
 def test_number_of_a_record_that_is_not_there(number):
-    with pytest.raises(InvalidRequest, match=f"no record {number}; the file holds 2"):
+    with pytest.raises(InvalidRequest, match=f"no game {number}; the file holds 2"):
         read("a.rec", packed([0x10], [0x10]), number)
 
 

@@ -319,6 +319,61 @@ def test_store_is_shown_pruned_exported_and_merged(file, tmp_path):
     assert plyd("prune", file, "--older-than", 0) == (0, "4 reports forgotten\n")
 
 
+def exported(file):
+    return json.loads(plyd("export", file)[1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"lines": 10**30}, f"lines is {10**30}; allowed is 1 to"),
+        ({"lines": True}, "lines is True; allowed is 1 to"),
+        ({"game": "\ud800"}, r"game is '\ud800'; allowed is a text"),
+        ({"position": 7}, "position is 7; allowed is a text"),
+        ({"finished": "1"}, "finished is '1'; allowed is 0 to 1"),
+        ({"seconds": float("nan")}, "seconds is nan; allowed is 0 to"),
+        ({"stored": float("inf")}, "stored is inf; allowed is 0 to"),
+        ({"stored": -1e300}, "stored is -1e+300; allowed is 0 to"),
+    ],
+)
+def test_an_exported_line_that_was_changed_to_what_no_store_holds_is_refused(file, tmp_path, wrong, message):
+    fill(file, REPORT)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(json.dumps(exported(file) | wrong) + "\n")
+    status, text = plyd("merge", tmp_path / "new.db", bad)
+    assert status == 1
+    assert f"{bad}, line 1: {message}" in text
+
+
+def test_empty_lines_between_exported_ones_are_none(file, tmp_path):
+    fill(file, REPORT)
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("\n" + plyd("export", file)[1] + "\r\n\n")
+    assert plyd("merge", tmp_path / "new.db", lines)[1] == f"{lines}: 1 of 1 reports are new or deeper\n"
+
+
+def test_a_row_that_is_no_report_is_left_out_of_an_export_and_of_a_merge(file, tmp_path):
+    fill(file, *[REPORT] * 3)
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE plyd_reports SET report = 'rubbish' WHERE position = '0 one'")
+        database.execute("UPDATE plyd_reports SET options = '[' WHERE position = '1 one'")
+    done = CliRunner().invoke(main, ["store", "export", file], prog_name="plyd")
+    assert done.exit_code == 0
+    assert [json.loads(line)["position"] for line in done.stdout.splitlines()] == ["2 one"]
+    assert done.stderr == f"2 rows of {file} are no reports, and are left out\n"
+    assert plyd("merge", tmp_path / "new.db", file)[1] == (
+        f"2 rows of {file} are no reports, and are left out\n{file}: 1 of 1 reports are new or deeper\n"
+    )
+
+
+def test_export_to_a_full_disk_is_an_error_in_one_line(file):
+    fill(file, REPORT)
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "plyd.clients", "store", "export", file]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=SOON)
+    assert (done.returncode, done.stderr) == (1, "Error: [Errno 28] No space left on device\n")
+
+
 def test_size_includes_what_waits_beside_the_file(file):
     fill(file, REPORT)
     with contextlib.closing(connect(file)) as daemon:  # the last one to leave moves it into the file
