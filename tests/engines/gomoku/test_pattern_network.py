@@ -19,6 +19,7 @@ from plyd.engines.gomoku.fit.network_fit import (
     cross_entropy,
     first_numbers,
     main,
+    numbers_of,
     quantised,
 )
 from plyd.engines.gomoku.fit.pattern_games import Sparring, play_game
@@ -242,6 +243,16 @@ def test_training_lowers_the_loss_and_resumes_as_if_it_had_not_been_interrupted(
     assert not np.array_equal(whole.learned["w1"], first_numbers(1)["w1"])
 
 
+@pytest.mark.parametrize("rule", [Rule.FREESTYLE])
+def test_learning_may_begin_with_a_network_and_changes_none_of_its_numbers_before_the_first_step(rule):
+    records, network = few_games(), shipped_network(rule)
+    positions = positions_of(records, 0.7)
+    trainer = NetworkTrainer(positions, FitPlan(steps=4, batch=64), len(records), network)
+    for name, array in trainer.network()._asdict().items():
+        assert np.array_equal(array, getattr(network, name)), name
+    assert np.abs(numbers_of(network)["own_by_class"]).max() > 0.1, "classes have their share"
+
+
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     records = few_games()
     trainer = NetworkTrainer(positions_of(records, 0.7), FitPlan(), len(records))
@@ -261,6 +272,9 @@ def test_the_command_trains_resumes_and_writes_a_network_that_plays(tmp_path):
     assert (out / "s.json").exists()
     move, _ = Sparring(FREESTYLE, 200, params=shipped(), network=network).choose(FREESTYLE.parse("9x9"))
     assert move == "e5"
+    again = ["--steps", "1", "--rate", "1e-9", "--from", str(out / NETWORK), "--out", str(tmp_path / "again")]
+    assert CliRunner().invoke(main, [str(games), *again]).exit_code == 0
+    assert np.array_equal(load(tmp_path / "again" / NETWORK).points, network.points)
     games.write_text("")
     refused = CliRunner().invoke(main, [str(games), "--out", str(tmp_path / "other")])
     assert refused.exit_code == 1
