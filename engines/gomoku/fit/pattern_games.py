@@ -31,9 +31,10 @@ from plyd.engines.gomoku.negascout.workspace import (
     begin_search,
     workspace_for,
 )
-from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board, move_at, point_of
+from plyd.engines.gomoku.rules import EMPTY, RULES, GomokuRules, Position, empty_board, move_at, other, point_of
 
 ANY_MARGIN = 0.5  # of a probability to win from 1/2
+OPENING_PLIES = 8  # of an opening: nobody can have five in a row, or make a foul
 TRIES, GLANCE_NODES = 1000, 500  # to find an even opening
 
 
@@ -87,21 +88,17 @@ class Sparring:
         return move_at(*place_of(best), size), value
 
 
-def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
-    """A position after some random moves near the middle, and these moves."""
+def random_opening(size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
+    """A position after at most OPENING_PLIES random moves near the middle, and these moves."""
     position = empty_board(size)
     moves: list[str] = []
     while len(moves) < plies:
-        legal = [move.text for move in rules.legal_moves(position)]
-        spread = 1 + len(moves) // 3
-        middle = [
-            move_at(size // 2 + down, size // 2 + right, size)
-            for down in range(-spread, spread + 1)
-            for right in range(-spread, spread + 1)
-        ]
-        move = rng.choice([move for move in middle if move in legal])
-        position = rules.play(position, move).position
-        moves.append(move)
+        rows = position.rows
+        middle = range(max(0, size // 2 - 1 - len(moves) // 3), min(size, size // 2 + 2 + len(moves) // 3))
+        row, column = rng.choice([(row, column) for row in middle for column in middle if rows[row][column] == EMPTY])
+        played = rows[row][:column] + position.mover + rows[row][column + 1 :]
+        position = Position((*rows[:row], played, *rows[row + 1 :]), other(position.mover))
+        moves.append(move_at(row, column, size))
     return position, moves
 
 
@@ -119,7 +116,7 @@ def even_opening(
 ) -> tuple[Position, list[str]]:
     """The first of some random openings where the probability to win is within `margin` of 1/2, by a short search."""
     for _ in range(TRIES):
-        position, moves = random_opening(player.rules, size, plies, rng)
+        position, moves = random_opening(size, plies, rng)
         if margin >= ANY_MARGIN or tanh(abs(player.choose(position, GLANCE_NODES)[1]) / (2 * SCALE)) / 2 <= margin:
             break
     return position, moves
@@ -201,7 +198,7 @@ def main(
     with out.open("a", buffering=1, encoding="utf-8") as file:
         for number in range(known, games):
             rng = random.Random(f"{seed} {number}")
-            record = play_game(player, size, rng.randint(2, 8), rng, slip, margin)
+            record = play_game(player, size, rng.randint(2, OPENING_PLIES), rng, slip, margin)
             file.write(record.text() + "\n")
             played = number + 1 - known
             if played % 50 == 0:
