@@ -21,12 +21,11 @@ from plyd.engines.core.options import read_options
 from plyd.engines.core.search import Limits, WinProbability
 from plyd.engines.core.training_run import readable_errors
 from plyd.engines.gomoku.engine import OPTIONS
-from plyd.engines.gomoku.fit.pattern_games import random_opening
+from plyd.engines.gomoku.fit.pattern_games import OPENING_PLIES, random_opening
 from plyd.engines.gomoku.fit.records import continued
 from plyd.engines.gomoku.negascout.searcher import NegaScoutSearcher
 from plyd.engines.gomoku.rules import LARGEST, RULES, SMALLEST, GomokuRules, Position, empty_board
 
-MOST_PLIES = 8  # nobody can have five in a row
 TRIES = 10_000  # for one opening
 GLANCES = ((20, 3.0), (5, 1.5), (1, 1.0))  # looks: share 1/n of the nodes, times the margin
 MEGABYTES = 64
@@ -59,7 +58,7 @@ def openings(
     while True:
         rng = random.Random(f"{seed} {len(seen)}")
         for _ in range(TRIES):
-            position, moves = random_opening(rules, size, rng.randint(*plies), rng)
+            position, moves = random_opening(size, rng.randint(*plies), rng)
             form = canonical(position.rows)
             if form not in seen and (judge is None or judge.is_balanced(position)):
                 break
@@ -96,7 +95,7 @@ def canonical(rows: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--variant", type=click.Choice(list(RULES)), default="freestyle", show_default=True, help="Rules.")
 @click.option(
     "--plies",
-    type=(click.IntRange(1, MOST_PLIES), click.IntRange(1, MOST_PLIES)),
+    type=(click.IntRange(1, OPENING_PLIES), click.IntRange(1, OPENING_PLIES)),
     default=(4, 8),
     show_default=True,
     help="Fewest and most moves of an opening.",

@@ -51,6 +51,8 @@ def test_every_network_that_ships_is_listed_as_sound():
         "2584-hard",
         "gomoku-freestyle",
         "gomoku-network-freestyle",
+        "gomoku-network-renju",
+        "gomoku-network-standard",
         "gomoku-patterns",
     ):
         (line,) = (line for line in result.stdout.splitlines() if name in line)

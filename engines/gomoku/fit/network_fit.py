@@ -72,14 +72,28 @@ def first_numbers(seed: int) -> Learned:
     return learned
 
 
+def numbers_of(start: PatternNetwork) -> Learned:
+    """What learning begins with to go on from a network: the numbers of classes that fit it best, and what remains."""
+    value = start.value.reshape(-1, 2)
+    tables = {"value": np.stack([value[:, 1], -value[:, 0]], axis=1) / SCALE}
+    tables |= {"own": start.points[:, :UNITS] / SUM_SCALE, "other": start.points[:, UNITS:] / SUM_SCALE}
+    counts, learned = class_counts(), {}
+    for name, table in tables.items():
+        by_class = np.linalg.lstsq(counts, table, rcond=None)[0]
+        learned[f"{name}_by_class"], learned[f"{name}_single"] = by_class, table - counts @ by_class
+    learned |= {"w1": start.w1 * (SUM_DIVISOR / W1_SCALE), "b1": start.b1 / (SUM_SCALE * W1_SCALE)}
+    learned |= {"w2": start.w2 / W2_SCALE, "b2": start.b2 / (SUM_SCALE * W2_SCALE)}
+    return {name: array.astype(np.float32) for name, array in learned.items()}
+
+
 class NetworkTrainer:
-    """Learns from positions; a Trainer of `training_run`."""
+    """Learns from positions; a Trainer of `training_run`. It begins with the numbers of `start`, if there is one."""
 
     unit = "steps"
 
-    def __init__(self, positions: Positions, plan: FitPlan, games: int) -> None:
+    def __init__(self, positions: Positions, plan: FitPlan, games: int, start: PatternNetwork | None = None) -> None:
         self.positions, self.plan, self.games = positions, plan, games
-        self.learned, self.count = first_numbers(plan.seed), 0
+        self.learned, self.count = numbers_of(start) if start else first_numbers(plan.seed), 0
         self.means, self.squares = ({name: np.zeros_like(a) for name, a in self.learned.items()} for _ in range(2))
         self._counts = class_counts()
         self._train, self._held = (np.flatnonzero(positions.is_held == held) for held in (False, True))
@@ -242,6 +256,9 @@ def _whole(array: NDArray[Any]) -> NDArray[np.int16]:
     help="Share of the search's score in a target; the rest is the game's result.",
 )
 @click.option(
+    "--from", "start", type=click.Path(path_type=Path, dir_okay=False), help="Network to begin with, for new runs."
+)
+@click.option(
     "--ship",
     type=click.Path(path_type=Path, dir_okay=False),
     help="At the end, also write the network to this file, and its manifest beside it.",
@@ -253,7 +270,8 @@ def main(games: tuple[Path, ...], **settings: Any) -> None:
     with readable_errors(folder):
         plan = FitPlan(**{name: settings[name] for name in ("steps", "batch", "rate", "decay", "score_share", "seed")})
         records = [record for path in games for record in read_records(path)]
-        trainer = NetworkTrainer(positions_of(records, plan.score_share), plan, len(records))
+        start = network.load(settings["start"]) if settings["start"] else None
+        trainer = NetworkTrainer(positions_of(records, plan.score_share), plan, len(records), start)
         with TrainingRun(folder, trainer) as run:
             run.resume()
             run.train(None, settings["minutes"], settings["save_every"])

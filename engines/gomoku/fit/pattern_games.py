@@ -2,6 +2,7 @@
 
 import random
 import time
+from math import tanh
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from plyd.engines.core.intrinsics import NEVER, Stop
 from plyd.engines.core.rules import Outcome
 from plyd.engines.gomoku.board.board import Board, O, X, place_of, set_up
 from plyd.engines.gomoku.board.board import empty_board as blank_board
-from plyd.engines.gomoku.board.evaluation import Weights, load
+from plyd.engines.gomoku.board.evaluation import SCALE, Weights, load
 from plyd.engines.gomoku.board.network import Frames, PatternNetwork, frames_for, shipped_network, weights_with
 from plyd.engines.gomoku.board.network import load as load_network
 from plyd.engines.gomoku.board.vcf import vcf_for
@@ -30,7 +31,11 @@ from plyd.engines.gomoku.negascout.workspace import (
     begin_search,
     workspace_for,
 )
-from plyd.engines.gomoku.rules import RULES, GomokuRules, Position, empty_board, move_at, point_of
+from plyd.engines.gomoku.rules import EMPTY, RULES, GomokuRules, Position, empty_board, move_at, other, point_of
+
+ANY_MARGIN = 0.5  # of a probability to win from 1/2
+OPENING_PLIES = 8  # of an opening: nobody can have five in a row, or make a foul
+TRIES, GLANCE_NODES = 1000, 500  # to find an even opening
 
 
 class Sparring:
@@ -56,8 +61,8 @@ class Sparring:
         for array in (self._table, *self._vcf):
             array.fill(0)
 
-    def choose(self, position: Position) -> tuple[str, int]:
-        """The move to play, and its value."""
+    def choose(self, position: Position, nodes: int | None = None) -> tuple[str, int]:
+        """The move to play, and its value; with another number of nodes, if it is told."""
         size = position.size
         if size not in self._boards:
             board = blank_board(size, self.rules.rule, weights=self.weights)
@@ -68,7 +73,7 @@ class Sparring:
         self._space.killers.fill(0)
         self._space.state.fill(0)
         colour = X if position.mover == "x" else O
-        limit = NegaScoutLimit(np.int64(self.nodes), np.int64(NEVER), Stop().flag)
+        limit = NegaScoutLimit(np.int64(nodes or self.nodes), np.int64(NEVER), Stop().flag)
         best, value = 0, 0
         for depth in range(1, 60):
             begin_search(self._space, depth, -SURE, SURE)
@@ -83,21 +88,17 @@ class Sparring:
         return move_at(*place_of(best), size), value
 
 
-def random_opening(rules: GomokuRules, size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
-    """A position after some random moves near the middle, and these moves."""
+def random_opening(size: int, plies: int, rng: random.Random) -> tuple[Position, list[str]]:
+    """A position after at most OPENING_PLIES random moves near the middle, and these moves."""
     position = empty_board(size)
     moves: list[str] = []
     while len(moves) < plies:
-        legal = [move.text for move in rules.legal_moves(position)]
-        spread = 1 + len(moves) // 3
-        middle = [
-            move_at(size // 2 + down, size // 2 + right, size)
-            for down in range(-spread, spread + 1)
-            for right in range(-spread, spread + 1)
-        ]
-        move = rng.choice([move for move in middle if move in legal])
-        position = rules.play(position, move).position
-        moves.append(move)
+        rows = position.rows
+        middle = range(max(0, size // 2 - 1 - len(moves) // 3), min(size, size // 2 + 2 + len(moves) // 3))
+        row, column = rng.choice([(row, column) for row in middle for column in middle if rows[row][column] == EMPTY])
+        played = rows[row][:column] + position.mover + rows[row][column + 1 :]
+        position = Position((*rows[:row], played, *rows[row + 1 :]), other(position.mover))
+        moves.append(move_at(row, column, size))
     return position, moves
 
 
@@ -110,14 +111,27 @@ def near_moves(rules: GomokuRules, position: Position) -> list[str]:
     return [move for move in legal if point_of(move, size) in near] or legal
 
 
-def play_game(player: Sparring, size: int, plies: int, rng: random.Random, slip: float = 0.0) -> PatternGame:
+def even_opening(
+    player: Sparring, size: int, plies: int, rng: random.Random, margin: float
+) -> tuple[Position, list[str]]:
+    """The first of some random openings where the probability to win is within `margin` of 1/2, by a short search."""
+    for _ in range(TRIES):
+        position, moves = random_opening(size, plies, rng)
+        if margin >= ANY_MARGIN or tanh(abs(player.choose(position, GLANCE_NODES)[1]) / (2 * SCALE)) / 2 <= margin:
+            break
+    return position, moves
+
+
+def play_game(
+    player: Sparring, size: int, plies: int, rng: random.Random, slip: float = 0.0, margin: float = ANY_MARGIN
+) -> PatternGame:
     """One game from a random opening. It ends as soon as its result is proven.
 
     With the probability `slip`, a move is one of the random points near stones instead of the player's choice.
     """
     rules = player.rules
     player.forget()
-    position, moves = random_opening(rules, size, plies, rng)
+    position, moves = even_opening(player, size, plies, rng, margin)
     scores: list[int | None] = [None] * len(moves)
     result = 0
     while rules.outcome(position) is Outcome.ONGOING:
@@ -156,6 +170,13 @@ def play_game(player: Sparring, size: int, plies: int, rng: random.Random, slip:
     show_default=True,
     help="Probability of a random move near stones in place of the search's.",
 )
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, ANY_MARGIN),
+    default=ANY_MARGIN,
+    show_default=True,
+    help="Largest difference of an opening's probability to win from 1/2, by a short search.",
+)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Random seed.")
 def main(
     out: Path,
@@ -166,6 +187,7 @@ def main(
     weights: Path | None,
     network: Path | None,
     slip: float,
+    margin: float,
     seed: int,
 ) -> None:
     """Play games of NegaScout against itself until the file OUT has --games of them; a file is continued."""
@@ -176,7 +198,7 @@ def main(
     with out.open("a", buffering=1, encoding="utf-8") as file:
         for number in range(known, games):
             rng = random.Random(f"{seed} {number}")
-            record = play_game(player, size, rng.randint(2, 8), rng, slip)
+            record = play_game(player, size, rng.randint(2, OPENING_PLIES), rng, slip, margin)
             file.write(record.text() + "\n")
             played = number + 1 - known
             if played % 50 == 0:

@@ -2,13 +2,14 @@
 
 import json
 import random
+from math import log
 
 import pytest
 from click.testing import CliRunner
 
 from plyd.engines.core.errors import BadPosition
 from plyd.engines.core.rules import Outcome
-from plyd.engines.gomoku.fit.pattern_games import Sparring, main, near_moves, play_game
+from plyd.engines.gomoku.fit.pattern_games import GLANCE_NODES, Sparring, main, near_moves, play_game
 from plyd.engines.gomoku.fit.records import PatternGame, read_records
 from plyd.engines.gomoku.negascout.techniques import shipped
 from plyd.engines.gomoku.negascout.workspace import DECIDED
@@ -33,8 +34,8 @@ def test_each_move_has_the_score_that_the_search_gave_it_and_the_last_one_proves
     rules, chosen = RULES[variant], []
 
     class Watched(Sparring):
-        def choose(self, position):
-            chosen.append((position, *super().choose(position)))
+        def choose(self, position, nodes=None):
+            chosen.append((position, *super().choose(position, nodes)))
             return chosen[-1][1:]
 
     player = Watched(rules, 300, params=shipped())
@@ -68,6 +69,28 @@ def test_a_game_of_random_moves_ends_as_the_rulebook_says():
     assert set(record.scores) == {None}
     ended = FREESTYLE.outcome(replayed(record)[-1])
     assert record.result == {Outcome.PLAYER_ONE_WINS: 1, Outcome.PLAYER_TWO_WINS: -1, Outcome.DRAW: 0}[ended]
+
+
+@pytest.mark.parametrize("variant", list(RULES))
+def test_an_opening_within_a_margin_is_even_by_a_short_search(variant):
+    glances = []
+
+    class Watched(Sparring):
+        def choose(self, position, nodes=None):
+            move, value = super().choose(position, nodes)
+            if nodes == GLANCE_NODES:
+                glances.append((position, value))
+            return move, value
+
+    player = Watched(RULES[variant], 100, params=shipped())
+    for seed in range(4):
+        glances.clear()
+        record = play_game(player, 15, 6, random.Random(seed), margin=0.2)
+        assert replayed(record)[6] == glances[-1][0]
+        assert [abs(value) < 256 * log(0.7 / 0.3) for _, value in glances] == [False] * (len(glances) - 1) + [True]
+    glances.clear()
+    play_game(player, 15, 6, random.Random(1))
+    assert not glances, "any opening will do"
 
 
 def test_without_stones_every_move_is_near():

@@ -19,13 +19,14 @@ from plyd.engines.gomoku.fit.network_fit import (
     cross_entropy,
     first_numbers,
     main,
+    numbers_of,
     quantised,
 )
 from plyd.engines.gomoku.fit.pattern_games import Sparring, play_game
 from plyd.engines.gomoku.fit.records import PatternGame
 from plyd.engines.gomoku.fit.samples import OPEN_POINT, is_held_out, positions_of
 from plyd.engines.gomoku.negascout.techniques import shipped
-from plyd.engines.gomoku.rules import FREESTYLE, RULES, Rule
+from plyd.engines.gomoku.rules import FREESTYLE, RULES, Rule, point_of
 from plyd.models.errors import BadWeights
 from plyd.models.files import write_file
 from tests.engines.gomoku.kernels import (
@@ -150,12 +151,24 @@ def test_a_network_whose_stones_are_worth_something_is_refused(tmp_path):
         load(tmp_path / "network.plyd")
 
 
-def test_freestyle_ships_with_a_network_and_the_other_rules_without():
-    assert shipped_network(Rule.FREESTYLE) is not None
-    assert searcher(FREESTYLE).network is shipped_network(Rule.FREESTYLE)
-    for rule in (Rule.STANDARD, Rule.RENJU):
-        assert shipped_network(rule) is None
-        assert searcher(RULES[rule]).network is None
+@pytest.mark.parametrize("variant", list(RULES))
+def test_every_rule_ships_with_a_network_of_its_own(variant):
+    network = shipped_network(Rule(variant))
+    assert searcher(RULES[variant]).network is network
+    others = [shipped_network(rule) for rule in Rule if rule != variant]
+    assert all((network.points != other.points).any() for other in others)
+
+
+@pytest.mark.parametrize("variant", list(RULES))
+@pytest.mark.parametrize("size", [15, 20])
+def test_what_ships_is_counted_from_move_to_move_as_it_is_counted_anew(variant, size):
+    network, rules, chance = shipped_network(Rule(variant)), RULES[variant], random.Random(size)
+    board, frames = empty_board(size, Rule(variant)), frames_for(network, 2)
+    record = play_game(Sparring(rules, 20, params=shipped()), size, 8, chance, slip=0.9)
+    for ply, move in enumerate(record.moves):
+        put_stone(board, point_at(*point_of(move, size)), X if ply % 2 == 0 else O)
+        for colour in (X, O):
+            assert network_value_on(board, frames, ply % 2, colour) == slow_network_value(network, board, colour)
 
 
 # --- Positions --------------------------------------------------------------------------------------------------------
@@ -242,6 +255,16 @@ def test_training_lowers_the_loss_and_resumes_as_if_it_had_not_been_interrupted(
     assert not np.array_equal(whole.learned["w1"], first_numbers(1)["w1"])
 
 
+@pytest.mark.parametrize("rule", [Rule.FREESTYLE])
+def test_learning_may_begin_with_a_network_and_changes_none_of_its_numbers_before_the_first_step(rule):
+    records, network = few_games(), shipped_network(rule)
+    positions = positions_of(records, 0.7)
+    trainer = NetworkTrainer(positions, FitPlan(steps=4, batch=64), len(records), network)
+    for name, array in trainer.network()._asdict().items():
+        assert np.array_equal(array, getattr(network, name)), name
+    assert np.abs(numbers_of(network)["own_by_class"]).max() > 0.1, "classes have their share"
+
+
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     records = few_games()
     trainer = NetworkTrainer(positions_of(records, 0.7), FitPlan(), len(records))
@@ -261,6 +284,9 @@ def test_the_command_trains_resumes_and_writes_a_network_that_plays(tmp_path):
     assert (out / "s.json").exists()
     move, _ = Sparring(FREESTYLE, 200, params=shipped(), network=network).choose(FREESTYLE.parse("9x9"))
     assert move == "e5"
+    again = ["--steps", "1", "--rate", "1e-9", "--from", str(out / NETWORK), "--out", str(tmp_path / "again")]
+    assert CliRunner().invoke(main, [str(games), *again]).exit_code == 0
+    assert np.array_equal(load(tmp_path / "again" / NETWORK).points, network.points)
     games.write_text("")
     refused = CliRunner().invoke(main, [str(games), "--out", str(tmp_path / "other")])
     assert refused.exit_code == 1
