@@ -113,8 +113,16 @@ def empties(board: Any) -> Any:
     """A word with exactly one bit set for each empty cell."""
 
 
+def upper_half(like: Any) -> Word:
+    """The bits in `empties` of the upper two rows; in a half, bits are in the order of cells; `like` is any board."""
+
+
 def drop_at(board: Any, bit: int, index: int) -> Any:
     """Board with a tile on the empty cell of this bit in `empties`."""
+
+
+def turned_bit(like: Any, bit: int) -> int:
+    """The bit in `empties` of a transposed board for the cell of this bit; `like` is any board."""
 
 
 def with_tile(board: Any, cell: int, index: int) -> Any:
@@ -261,6 +269,12 @@ def _empties(board):  # noqa: ANN001, ANN202
     return lambda board: _empties_pair(board)
 
 
+@overload(upper_half)
+def _upper_half(like):  # noqa: ANN001, ANN202
+    half = Word(0xFFFFFFFF) if is_word(like) else LOW_BITS_5
+    return lambda like: half  # noqa: ARG005
+
+
 @njit(cache=True, nogil=True)
 def _drop_at_pair(board: Any, bit: Word, index: Word) -> Any:
     field = bit - bit % Word(5)
@@ -274,6 +288,25 @@ def _drop_at(board, bit, index):  # noqa: ANN001, ANN202, ARG001
     if is_word(board):
         return lambda board, bit, index: board | Word(index) << Word(bit)
     return lambda board, bit, index: _drop_at_pair(board, Word(bit), Word(index))
+
+
+@njit(cache=True, nogil=True)
+def _turned_bit_word(bit: int) -> int:
+    return (bit & 12) << 2 | (bit >> 2 & 12)
+
+
+@njit(cache=True, nogil=True)
+def _turned_bit_pair(bit: int) -> int:
+    half, cell = bit % 5, bit // 5
+    row, column = 2 * half + (cell >> 2), cell & 3
+    return 5 * (4 * (column & 1) + row) + (column >> 1)
+
+
+@overload(turned_bit)
+def _turned_bit(like, bit):  # noqa: ANN001, ANN202, ARG001
+    if is_word(like):
+        return lambda like, bit: _turned_bit_word(bit)  # noqa: ARG005
+    return lambda like, bit: _turned_bit_pair(bit)  # noqa: ARG005
 
 
 @njit(cache=True, nogil=True)

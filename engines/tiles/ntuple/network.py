@@ -134,52 +134,77 @@ def _capped_half(w: Word, cap: Word) -> Word:
     return result
 
 
+def images_of(board: Any, net: Network) -> Word:
+    """Writes the images of a board that its stage looks at; returns where the weights of the stage start."""
+
+
+@njit(cache=True, nogil=True)
+def _images_of_word(board: Word, net: Network) -> Word:
+    stage = stage_of(board, net.stages)
+    symmetries(halved(board) if net.stages.are_downgraded and stage > 0 else board, net.images)
+    return net.size * Word(stage)
+
+
+@njit(cache=True, nogil=True)
+def _images_of_pair(board: Any, net: Network) -> Word:
+    cap = net.base - ONE
+    symmetries((_capped_half(board[0], cap), _capped_half(board[1], cap)), net.images)
+    return net.size * Word(stage_of(board, net.stages))
+
+
+@overload(images_of)
+def _images_of(board, net):  # noqa: ANN001, ANN202, ARG001
+    if is_word(board):
+        return lambda board, net: _images_of_word(board, net)
+    return lambda board, net: _images_of_pair(board, net)
+
+
+def number_in(board: Any, pattern: int, image: int, net: Network) -> Word:
+    """The tiles of a pattern on one of the images at hand, read as a number; of the board only the kind matters."""
+
+
+@njit(cache=True, nogil=True)
+def _number_in_pair(pattern: int, image: int, net: Network) -> Word:
+    base, lo, hi = net.base, net.images[image], net.images[image + IMAGES]
+    n = extract_bits(lo, net.masks[2 * pattern])
+    n |= extract_bits(hi, net.masks[2 * pattern + 1]) << net.lifts[pattern]
+    # Simply t0 + t1 B + ... + t5 B^5 of six 5-bit fields; computed in pairs, to save multiplications.
+    square = base * base
+    n = (n & EVEN_FIELDS) + base * (n >> Word(5) & EVEN_FIELDS)
+    return (n & PAIR) + square * ((n >> Word(10) & PAIR) + square * (n >> Word(20)))
+
+
+@overload(number_in)
+def _number_in(board, pattern, image, net):  # noqa: ANN001, ANN202, ARG001
+    if is_word(board):
+        return lambda board, pattern, image, net: extract_bits(net.images[image], net.masks[pattern])  # noqa: ARG005
+    return lambda board, pattern, image, net: _number_in_pair(pattern, image, net)  # noqa: ARG005
+
+
+def zero_of(weights: Any) -> Any:
+    """Zero, of the type in which weights are added up: integers are, without rounding."""
+
+
+@overload(zero_of)
+def _zero_of(weights):  # noqa: ANN001, ANN202
+    zero = np.int64(0) if isinstance(weights.dtype, types.Integer) else np.float32(0)
+    return lambda weights: zero  # noqa: ARG005
+
+
+@njit(cache=True, nogil=True)
 def find_places(board: Any, slot: int, net: Network) -> None:
     """Fills a slot of `net.places` with the weight index of each pattern on each image of the board, and prefetches the
     weights. To evaluate several boards, find the places of all of them first.
     """
-
-
-@njit(cache=True, nogil=True)
-def _find_places_word(board: Word, slot: int, net: Network) -> None:
-    stage = stage_of(board, net.stages)
-    first = net.size * Word(stage)
-    symmetries(halved(board) if net.stages.are_downgraded and stage > 0 else board, net.images)
+    first = images_of(board, net)
     at = slot * IMAGES * net.patterns
-    for s in range(IMAGES):
-        image = net.images[s]
-        for p in range(net.patterns):
-            place = first + net.offsets[p] + extract_bits(image, net.masks[p])
+    for p in range(net.patterns):
+        table = first + net.offsets[p]
+        for s in range(IMAGES):
+            place = table + number_in(board, p, s, net)
             net.places[at] = place
             prefetch(net.weights, place)
             at += 1
-
-
-@njit(cache=True, nogil=True)
-def _find_places_pair(board: Any, slot: int, net: Network) -> None:
-    base = net.base
-    square, cap = base * base, base - ONE
-    symmetries((_capped_half(board[0], cap), _capped_half(board[1], cap)), net.images)
-    first = net.size * Word(stage_of(board, net.stages))
-    at = slot * IMAGES * net.patterns
-    for s in range(IMAGES):
-        lo, hi = net.images[s], net.images[s + IMAGES]
-        for p in range(net.patterns):
-            n = extract_bits(lo, net.masks[2 * p]) | extract_bits(hi, net.masks[2 * p + 1]) << net.lifts[p]
-            # Simply t0 + t1 B + ... + t5 B^5 of six 5-bit fields; computed in pairs, to save multiplications.
-            n = (n & EVEN_FIELDS) + base * (n >> Word(5) & EVEN_FIELDS)
-            n = (n & PAIR) + square * ((n >> Word(10) & PAIR) + square * (n >> Word(20)))
-            place = first + net.offsets[p] + n
-            net.places[at] = place
-            prefetch(net.weights, place)
-            at += 1
-
-
-@overload(find_places)
-def _find_places(board, slot, net):  # noqa: ANN001, ANN202, ARG001
-    if is_word(board):
-        return lambda board, slot, net: _find_places_word(board, slot, net)
-    return lambda board, slot, net: _find_places_pair(board, slot, net)
 
 
 @njit(cache=True, nogil=True)
@@ -205,15 +230,15 @@ def sum_of_places(slot: int, net: Network) -> float:
 
 @njit(cache=True, nogil=True)
 def sum_of_used(slot: int, net: Network) -> float:
-    """Sum of the weights at a slot's places; four partial sums, so that additions do not wait for each other."""
-    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    """Sum of the weights at a slot's places; NaN if one of them was never used."""
+    a = b = c = d = zero_of(net.weights)  # four partial sums, so that additions do not wait for each other
     first = slot * IMAGES * net.patterns
     for i in range(first, first + IMAGES * net.patterns, 4):
-        a += np.float32(net.weights[net.places[i]])
-        b += np.float32(net.weights[net.places[i + 1]])
-        c += np.float32(net.weights[net.places[i + 2]])
-        d += np.float32(net.weights[net.places[i + 3]])
-    return net.step * ((a + b) + (c + d))
+        a += net.weights[net.places[i]]
+        b += net.weights[net.places[i + 1]]
+        c += net.weights[net.places[i + 2]]
+        d += net.weights[net.places[i + 3]]
+    return net.step * np.float32((a + b) + (c + d))
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@
     W(before, d) = max over slides of points + V(after', d - 1), or 0 without a legal slide
 
 Depth counts slides: a search of depth 1 evaluates the after-states of each slide. The last two layers, drops and the
-slides after them, are one tight loop; only the layers above are on the stack.
+slides after them, are tight loops (see `leaves`); only the layers above are on the stack.
 
 The table stores after-states by board and depth, so a hit gives the same value as a search. Entries of earlier searches
 are as good as new ones, and threads may share a table. An entry's key is mixed with the bits of its value, so that an
@@ -21,7 +21,6 @@ A reduced search looks at the drops of the rare tile one slide less deep.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from plyd.engines.core.intrinsics import count_bits, is_raised, lowest_bit_index, monotonic_ns, pointer_to
@@ -34,18 +33,28 @@ from plyd.engines.tiles.bitboard import (
     Word,
     drop_at,
     empties,
-    is_word,
     load,
     slides_of,
     store,
 )
-from plyd.engines.tiles.ntuple.moves import Spawns, best_slide, slide
+from plyd.engines.tiles.ntuple.moves import Spawns, slide
 from plyd.engines.tiles.ntuple.network import Network, Shape, network_of, scratch_for, value
+from plyd.engines.tiles.search.keys import key_of, mixed
+from plyd.engines.tiles.search.leaves import (
+    COMMON,
+    RARE,
+    TILES,
+    LeafMemory,
+    Leaves,
+    evaluate_drops,
+    leaf_memory,
+    leaves_of,
+    worth_of_drop,
+)
 
 COMPLETED, OUT_OF_TIME, OUT_OF_NODES, TOLD_TO_STOP = 0, 1, 2, 3
 MAX_DEPTH = 24
 POLL_MASK = 63  # poll the clock and the stop flag every 64 before-states
-COMMON, RARE = 0, 1  # tiles of a chance layer, in search order
 WIDE = 7  # empty cells of an open board
 NO_BEFORE = 5  # a direction: the level has no before-state yet
 
@@ -68,6 +77,7 @@ class ExpectimaxMemory(NamedTuple):
     numbers: NDArray[np.float64]  # (4, MAX_DEPTH): total, inner, best and points of each level; see SearchView
     whole: NDArray[np.int64]  # (4, MAX_DEPTH): free, tile, direction and left of each level
     scratch: NDArray[np.uint64]  # see network.scratch_for
+    leaves: LeafMemory
     counts: NDArray[np.int64]  # (2,): before-states searched; a number that tells entries to use from those to ignore
 
 
@@ -110,6 +120,7 @@ class SearchView(NamedTuple):
     tile: Any
     direction: Any
     left: Any  # remaining depth of the level
+    leaves: Leaves
     counts: Any
     salt: Word  # distinguishes the table entries of this kind of search from others
 
@@ -125,6 +136,7 @@ def memory_for(shape: Shape, entries: int) -> ExpectimaxMemory:
         np.zeros((4, MAX_DEPTH)),
         np.zeros((4, MAX_DEPTH), np.int64),
         scratch_for(shape),
+        leaf_memory(words),
         np.zeros(2, np.int64),
     )
 
@@ -137,16 +149,9 @@ def shared(memory: ExpectimaxMemory, shape: Shape) -> ExpectimaxMemory:
 
 
 @njit(cache=True, nogil=True)
-def mixed(x: Word) -> Word:
-    """A bijective mix of the bits of a word (SplitMix64)."""
-    x = (x ^ x >> Word(30)) * Word(0xBF58476D1CE4E5B9)
-    x = (x ^ x >> Word(27)) * Word(0x94D049BB133111EB)
-    return x ^ x >> Word(31)
-
-
-@njit(cache=True, nogil=True)
 def search_of(model: TileModel, policy: DepthPolicy, memory: ExpectimaxMemory) -> SearchView:
     """The search by address."""
+    salt = mixed(Word(4 * memory.counts[1] + (2 if policy.reduced else 0) + (1 if policy.adaptive else 0)))
     return SearchView(
         network_of(model.weights, model.shape, memory.scratch),
         slides_of(model.rows),
@@ -167,20 +172,10 @@ def search_of(model: TileModel, policy: DepthPolicy, memory: ExpectimaxMemory) -
         pointer_to(memory.whole[1]),
         pointer_to(memory.whole[2]),
         pointer_to(memory.whole[3]),
+        leaves_of(memory.leaves, salt),
         pointer_to(memory.counts),
-        mixed(Word(4 * memory.counts[1] + (2 if policy.reduced else 0) + (1 if policy.adaptive else 0))),
+        salt,
     )
-
-
-def key_of(board: Any, depth: int) -> Word:
-    """The table key of an after-state searched to a depth."""
-
-
-@overload(key_of)
-def _key_of(board, depth):  # noqa: ANN001, ANN202, ARG001
-    if is_word(board):
-        return lambda board, depth: mixed(board + mixed(Word(depth)))
-    return lambda board, depth: mixed(board[0] + mixed(board[1] + mixed(Word(depth))))
 
 
 @njit(cache=True, nogil=True)
@@ -198,13 +193,14 @@ def remember(key: Word, result: float, search: SearchView) -> None:
 
 
 @njit(cache=True, nogil=True)
-def is_over(limit: ExpectimaxLimit, search: SearchView) -> int:
-    """The reason to stop now, or COMPLETED; counts one before-state."""
+def is_over(befores: int, limit: ExpectimaxLimit, search: SearchView) -> int:
+    """The reason to stop now, or COMPLETED; counts so many before-states."""
     count = search.counts[0]
-    search.counts[0] = count + 1
-    if count >= limit.nodes:
+    if count + befores > limit.nodes:
+        search.counts[0] = max(count, limit.nodes) + 1
         return OUT_OF_NODES
-    if count & POLL_MASK == 0:
+    search.counts[0] = count + befores
+    if count & POLL_MASK == 0 or (count & POLL_MASK) + befores > POLL_MASK + 1:
         if is_raised(limit.flag):
             return TOLD_TO_STOP
         if monotonic_ns() >= limit.deadline_ns:
@@ -245,32 +241,22 @@ def next_slide(before: Any, first: int, slides: Slides) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def last_layers_of_tile(after: Any, tile: int, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
-    """The part of V(after, 1) that the drops of one tile contribute, and the reason if it was stopped."""
-    index = search.spawns.common if tile == COMMON else search.spawns.rare
-    chance = search.spawns.rare_chance if tile == RARE else 1.0 - search.spawns.rare_chance
-    inner, cells = (np.inf if search.evil else 0.0), 0
-    free = empties(after)
-    while free != Word(0):
-        status = is_over(limit, search)
-        if status != COMPLETED:
-            return 0.0, status
-        _, worth, _, _ = best_slide(drop_at(after, lowest_bit_index(free), index), search.slides, search.net)
-        inner = min(inner, np.float64(worth)) if search.evil else inner + worth
-        free &= free - ONE
-        cells += 1
-    return chance * inner / (1 if search.evil else cells), COMPLETED
-
-
-@njit(cache=True, nogil=True)
-def last_layers(after: Any, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
-    """V(after, 1), and the reason if it was stopped."""
+def last_layers(after: Any, first: int, limit: ExpectimaxLimit, search: SearchView) -> tuple[float, int]:
+    """The part of V(after, 1) that drops of each tile from `first` on contribute, and the reason if it was stopped."""
+    cells = count_bits(empties(after))
+    status = is_over((TILES - first) * cells, limit, search)
+    if status != COMPLETED:
+        return 0.0, status
+    evaluate_drops(after, first, search.spawns, search.slides, search.net, search.leaves)
     total = 0.0
-    for tile in range(2):
-        worth, status = last_layers_of_tile(after, tile, limit, search)
-        if status != COMPLETED:
-            return 0.0, status
-        total += worth
+    for tile in range(first, TILES):
+        inner, free = (np.inf if search.evil else 0.0), empties(after)
+        while free != Word(0):
+            worth = np.float64(worth_of_drop(after, tile, lowest_bit_index(free), search.leaves))
+            inner = min(inner, worth) if search.evil else inner + worth
+            free &= free - ONE
+        chance = search.spawns.rare_chance if tile == RARE else 1.0 - search.spawns.rare_chance
+        total += chance * inner / (1 if search.evil else cells)
     return total, COMPLETED
 
 
@@ -287,7 +273,7 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
         key = key_of(after, left)
         is_known, result = known_value(key, search)
         if not is_known and left == 1:
-            result, status = last_layers(after, limit, search)
+            result, status = last_layers(after, COMMON, limit, search)
             if status != COMPLETED:
                 return 0.0, status
             remember(key, result, search)
@@ -325,7 +311,7 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
             if search.direction[level] <= 4:
                 worth = search.best[level] if search.best[level] > -np.inf else 0.0
                 search.inner[level] = min(search.inner[level], worth) if search.evil else search.inner[level] + worth
-            status = is_over(limit, search)
+            status = is_over(1, limit, search)
             if status != COMPLETED:
                 return 0.0, status
             this_after = load(search.afters, level, root)
@@ -340,7 +326,7 @@ def value_of_after(root: Any, depth: int, limit: ExpectimaxLimit, search: Search
                 if not search.reduced or search.left[level] > 2:
                     begin_tile(this_after, level, RARE, search)
                     continue
-                worth, status = last_layers_of_tile(this_after, RARE, limit, search)
+                worth, status = last_layers(this_after, RARE, limit, search)
                 if status != COMPLETED:
                     return 0.0, status
                 search.total[level] += worth

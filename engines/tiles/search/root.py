@@ -14,9 +14,7 @@ from plyd.engines.core.kernel_cache import njit
 from plyd.engines.tiles.bitboard import ONE, Word, cell_at, drop_at, empties, load, slides_of, store, with_tile
 from plyd.engines.tiles.ntuple.moves import best_slide, slide, worst_cell
 from plyd.engines.tiles.search.expectimax import (
-    COMMON,
     COMPLETED,
-    RARE,
     WIDE,
     DepthPolicy,
     ExpectimaxLimit,
@@ -26,6 +24,7 @@ from plyd.engines.tiles.search.expectimax import (
     search_of,
     value_of_after,
 )
+from plyd.engines.tiles.search.leaves import COMMON, RARE
 
 MOST_TASKS = 4 * 2 * 16  # slides, tiles, cells
 

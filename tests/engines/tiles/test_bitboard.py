@@ -20,6 +20,7 @@ from plyd.engines.tiles.bitboard import (
     store,
     symmetries,
     transpose,
+    turned_bit,
     with_tile,
 )
 from plyd.engines.tiles.ntuple.moves import drop, random_word, slide
@@ -27,6 +28,10 @@ from plyd.engines.tiles.rulebook import SLIDES
 from tests.engines.tiles.slow_tiles import GAMES, IMAGES, cells_of, played_boards, random_boards, words_of
 
 UNTOUCHED = 2**64 - 1
+CELLS = {  # by the bit of an empty cell: see bitboard
+    "2048": {4 * cell: cell for cell in range(16)},
+    "2584": {5 * (cell % 8) + cell // 8: cell for cell in range(16)},
+}
 DROPPED = 3  # the index that `look` drops
 
 
@@ -41,6 +46,7 @@ class Seen(NamedTuple):
     free: Any  # (n,): bits of the empty cells
     counts: Any  # (n,): number of empty cells
     bits: Any  # (n, 16): each bit of `free`, from the first to the last
+    turned_bits: Any  # (n, 16): the same cells' bits on the transposed board
     drops: Any  # (n, 16, words): a tile dropped at each of these bits
     placed: Any  # (n, 16, words): a tile put on each empty cell, by the cell's number
     cells: Any  # (n, 16)
@@ -64,6 +70,7 @@ def look(boards, like, rows, seen):
         seen.free[i], seen.counts[i] = empties(board), count_empty(board)
         for n in range(seen.counts[i]):
             seen.bits[i, n] = nth_empty(seen.free[i], n)
+            seen.turned_bits[i, n] = turned_bit(board, seen.bits[i, n])
             store(pointer_to(seen.drops), 16 * i + n, drop_at(board, seen.bits[i, n], 3))
         for cell in range(16):
             seen.cells[i, cell] = cell_at(board, cell)
@@ -87,6 +94,7 @@ def seen_of(game, boards):
         free=scratch(),
         counts=scratch(dtype=np.int64),
         bits=scratch(16, dtype=np.int64),
+        turned_bits=scratch(16, dtype=np.int64),
         drops=scratch(16, words),
         placed=scratch(16, words),
         cells=scratch(16, dtype=np.int64),
@@ -200,6 +208,13 @@ def test_each_empty_cell_has_a_bit_and_no_other_bit_is_set(boards, seen):
         assert count == cells.count(0) == int(free).bit_count()
         assert bits[:count].tolist() == [bit for bit in range(64) if int(free) >> bit & 1]
         assert (bits[count:] == -1).all()
+
+
+def test_the_bit_of_an_empty_cell_is_turned_with_the_board(game, boards, seen):
+    for cells, bits, turned_bits in zip(boards, seen.bits, seen.turned_bits, strict=True):
+        for bit, turned in zip(bits[: cells.count(0)].tolist(), turned_bits.tolist(), strict=False):
+            cell, turned_cell = (CELLS[game.name][each] for each in (bit, turned))
+            assert turned_cell == 4 * (cell % 4) + cell // 4
 
 
 def test_a_tile_dropped_at_a_bit_fills_one_empty_cell_a_different_one_for_each_bit(game, boards, seen):
