@@ -294,7 +294,7 @@ export class Controller {
 
   // Starts what comes next without a person: a move of chance, the engine's move, the adviser.
   proceed() {
-    if (!this.game || this.isBusy) return;
+    if (!this.game || this.isBusy || this.view.editor.isOn) return;
     this.runClock();
     if (!this.socket.isOpen) return;
     const token = this.activities.begin("search");
@@ -343,6 +343,7 @@ export class Controller {
     this.isPaused = true;
     this.activities.supersede("search");
     this.search.stop();
+    this.runClock();
   }
 
   // The engine plays its best move so far; where no person plays, the game pauses, or goes on.
@@ -381,6 +382,7 @@ export class Controller {
 
   showStatus(made) {
     if (!this.game) return;
+    if (this.view.editor.isOn) return this.view.say(t("editor.title"));
     const status = { game: this.game, made, mover: this.mover(), names: sideNames(this.card), isPaused: this.isPaused, isPersonPlaying: this.isPersonPlaying };
     this.view.showStatus(statusOf(status));
   }

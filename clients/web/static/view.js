@@ -64,7 +64,8 @@ export class View {
 
   key(event) {
     const { controller } = this;
-    if (!controller.game || byId("setup-dialog").open || this.editor.isOn || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
+    if (!controller.game || byId("setup-dialog").open || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input:not([type=checkbox])")) return;
+    if (this.editor.isOn) return this.editor.key(event);
     const actions = {
       u: () => controller.step(-1),
       r: () => controller.step(1),
@@ -151,11 +152,15 @@ export class View {
   openGame(isOther) {
     document.querySelector("main").inert = false; // until now, there was nothing to play
     if (this.editor.isOn) this.editor.end();
-    if (byId("play").getBoundingClientRect().top < 0) window.scrollTo(0, 0);
+    this.scrollToBoard();
     if (isOther || !this.board) this.setUpBoard();
     else this.board.shown = undefined;
     this.forms.show();
     clearReport(!this.controller.game.hasChance);
+  }
+
+  scrollToBoard() {
+    if (byId("play").getBoundingClientRect().top < 0) window.scrollTo(0, 0);
   }
 
   setUpBoard() {

@@ -26,7 +26,7 @@ TWO_WORDS_OR_A_SENTENCE = re.compile(r"[^\W\d_]{2,} [^\W\d_]|^[A-Z][a-z]|[^\W\d_
 NOT_SPOKEN = re.compile(r"(class(Name)?(:| =)[^,;]*|(querySelector(All)?|matches|matchMedia)\()$")  # before it
 NO_TEXTS = {
     *("English", "简体中文", "繁體中文"),  # each language in itself
-    *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Tab", "Unavailable", "Hant"),
+    *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Tab", "Escape", "Unavailable", "Hant"),
     *("plyd theme", "plyd language", "plyd last", "plyd ", "plyd game ", "plyd sound"),  # keys of the browser's storage
     *("At a glance", "2 moves deep", "the same"),  # strengths as old pages saved them
 }

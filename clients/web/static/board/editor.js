@@ -13,11 +13,12 @@ export class Editor {
   constructor(controller, board) {
     Object.assign(this, { controller, board });
     this.cells = null; // while a position is edited
+    this.wasPaused = false; // whether the game was, before
     this.piece = "";
     this.tiles = new Map(); // by game: the labels of its tiles by index
     byId("editor-clear").onclick = () => this.edit(this.cells.map(() => ""));
     byId("editor-done").onclick = () => this.finish();
-    byId("editor-cancel").onclick = () => this.end();
+    byId("editor-cancel").onclick = () => this.cancel();
   }
 
   get isOn() {
@@ -29,6 +30,7 @@ export class Editor {
     const { controller } = this, { game, card } = controller;
     if (isTiles(card) && !this.tiles.has(card.game)) this.tiles.set(card.game, await this.tileLabels(game));
     if (game !== controller.game) return;
+    this.wasPaused = controller.isPaused;
     controller.pause();
     this.showPalette(card);
     const names = sideNames(card);
@@ -36,9 +38,13 @@ export class Editor {
     byId("editor-mover").replaceChildren(...Object.entries(movers).map(([value, name]) => el("option", { value }, name)));
     byId("editor-mover").value = isTiles(card) ? game.state.text[0] : game.state.toMove || "one";
     this.say("");
+    controller.view.drawings.delete("report"); // of the search that has just ended
+    this.board().advise(null);
     this.edit([...game.state.cells]);
     byId("editor").hidden = false;
     byId("tools").hidden = byId("travel").hidden = true;
+    controller.showStatus();
+    controller.view.scrollToBoard();
   }
 
   // The labels of the tiles by index, as the daemon names them: from boards of indices in order, until it knows no more.
@@ -93,6 +99,18 @@ export class Editor {
     const rows = Array.from({ length: game.state.rows }, (_, row) => this.cells.slice(row * columns, (row + 1) * columns).map((cell) => cell || ".").join(""));
     const stone = card.sides.find(({ side }) => side === mover)?.stone;
     return [`${rows.join("/")} ${stone}`, rows.join("/")];
+  }
+
+  key(event) {
+    if (event.key === "Escape") this.cancel();
+    else if (!this.board().key(event.key, event.target)) return;
+    event.preventDefault();
+  }
+
+  // Goes on with the game as it was.
+  cancel() {
+    this.end();
+    this.controller.setPaused(this.wasPaused);
   }
 
   // Starts a game at the position; if it cannot occur, says why.

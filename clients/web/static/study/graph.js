@@ -46,7 +46,7 @@ export function showGraph({ values, grades, ply, isShare, names }, go) {
   const known = knownValues(values, width);
   const span = Math.max(8, values.length - 1);
   const all = known.map(([, value]) => value);
-  const low = isShare ? 0 : Math.min(...all, Infinity) * 0.95 || 0, high = isShare ? 1 : Math.max(...all, 1) * 1.05;
+  const low = isShare ? 0 : Math.min(...all, Infinity) * 0.95 || 0, high = isShare ? 1 : Math.max(...all, 10) * 1.05;
   const from = Number.isFinite(low) ? low : 0;
   const x = (i) => Number((LEFT + (i / span) * (width - LEFT - RIGHT)).toFixed(1));
   const y = (value) => Number((HEIGHT - BOTTOM - ((value - from) / (high - from || 1)) * (HEIGHT - TOP - BOTTOM)).toFixed(1));

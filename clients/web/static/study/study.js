@@ -63,7 +63,8 @@ export class Study {
   toggleReview() {
     const { card, settings, engine } = this.controller;
     if (this.review.isRunning) return this.review.stop();
-    const query = { lines: engine.lines, options: engineOptions(card, settings), ...reviewLimits(card, settings) };
+    const lines = Math.max(2, engine.lines); // the second best tells whether a move was the only one
+    const query = { lines, options: engineOptions(card, settings), ...reviewLimits(card, settings) };
     return this.controller.attempt(() => this.review.start(this.game, query));
   }
 

@@ -38,6 +38,55 @@ def test_a_position_is_set_up_and_one_that_cannot_occur_is_explained(visit):
     eventually(page, "app.game.start === 'b 10 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0'")
 
 
+def test_while_a_position_is_set_up_nothing_else_happens_and_cancel_goes_on(visit):
+    page = visit(link="#game=gomoku&moves=h8")
+    set_up(page, White="You", Clock="10 minutes")
+    point(page, "h9").click()
+    eventually(page, "app.clocks.running === 'one'")
+    page.get_by_label("Adviser").check()
+    page.wait_for_selector(".mark.best")
+    edit(page)
+    eventually(page, "!app.isThinking && !document.querySelector('.mark.best')")
+    assert told(page, "app.clocks.running") == ""
+    assert page.inner_text("#status") == "Position editor"
+    page.get_by_label("Adviser").uncheck()
+    page.get_by_label("Adviser").check()
+    set_up(page, Strength="Beginner", Black="Engine")
+    assert told(page, "app.isThinking || app.isBusy || app.game.ply !== 2") is False
+    page.get_by_role("button", name="Cancel").click()
+    eventually(page, "app.game.ply === 3 && app.isThinking && app.clocks.running === 'two'")
+    assert page.inner_text("#status").endswith("You are to move, as White.")
+
+
+def test_a_position_is_set_up_from_the_keyboard(visit):
+    page = visit("gomoku")
+    edit(page)
+    page.get_by_role("button", name="Clear").focus()
+    while "h8" not in (page.evaluate("document.activeElement.getAttribute('aria-label')") or ""):
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.get_by_role("gridcell", name="i9, black").is_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("group", name="Position editor").wait_for(state="hidden")
+    assert page.get_by_role("gridcell", name="i9, empty").is_visible()
+
+
+def test_a_phone_shows_the_board_when_a_position_is_to_be_set_up(visit):
+    page = visit("gomoku", viewport={"width": 390, "height": 844}, has_touch=True)
+    button = page.get_by_role("button", name="Set up a position")
+    button.scroll_into_view_if_needed()
+    button.tap()
+    page.get_by_role("group", name="Position editor").wait_for()
+    top, bottom = (
+        page.evaluate(f"document.getElementById('{name}').getBoundingClientRect().{side}")
+        for name, side in (("board", "top"), ("editor", "bottom"))
+    )
+    assert top >= 0
+    assert bottom <= 844
+
+
 def test_two_people_play_on_one_link_and_a_reload_finds_the_game_again(visit):
     page = visit("connect4")
     link = told(page, "app.room.open('one')")

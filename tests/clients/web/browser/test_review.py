@@ -61,6 +61,13 @@ def test_a_game_is_reviewed_kept_saved_and_shared_and_the_review_deleted(visit, 
     eventually(again, "app.study.isReviewed && app.game.moves.length === 12")
 
 
+def test_a_review_asks_for_the_second_best_move_too_which_tells_an_only_move(visit):
+    page = visit(link=GAME)
+    told(page, "(app.socket.review = async (position, turns, query) => { app.asked = query; }, 0)")
+    page.get_by_role("button", name="Review", exact=True).click()
+    eventually(page, "app.asked?.lines === 2")
+
+
 def test_the_keys_walk_through_the_tree(visit):
     page = visit(link="#game=connect4&start=7x6&moves=4.4.5")
     page.get_by_label("Yellow", exact=True).select_option(label="You")
