@@ -5,6 +5,7 @@ In the order a request meets them:
     rules        the rulebook in plain Python; renju: which moves are forbidden
     mcts/        method=mcts: tree search guided by a policy-value network
     negascout/   method=negascout: alpha-beta over learned patterns
+    forced       the second line of play where only one move is searched
     prover       forced wins beside a search: our own, and the opponent's after a move about to be played
     board/       the board of both searches, with incremental patterns of every point; forced wins (VCF, VCT)
     train/       learns the network by self-play; fit/: fits the pattern weights

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from plyd.engines.core.search import Limits, Line, Proven, Report, Result, Score
 from plyd.engines.core.search_run import SearchRun, game_over, helper_threads, run
 from plyd.engines.core.time_control import effort_by_visits
 from plyd.engines.gomoku.board.board import NOBODY, WALL, O, X
+from plyd.engines.gomoku.forced import line_beside
 from plyd.engines.gomoku.mcts.inference import Evaluates
 from plyd.engines.gomoku.mcts.nodes import DRAW, LOSS, NODE, OPEN, WIN, order
 from plyd.engines.gomoku.mcts.search_tree import BATCH, Cells, SearchTree, params_of
@@ -92,6 +93,7 @@ class MctsRun(SearchRun):
     def __init__(self, owner: MctsSearcher, position: Position, limits: Limits, stop: Stop) -> None:
         super().__init__(limits, stop)
         self._owner, self._position = owner, position
+        self._line_beside = cache(partial(line_beside, owner.rules, position))
         self._tree = owner.tree_at(position)
         self.kept_nodes = int(self._tree.root["visits"])
         self._leaf_ns = LEAF_NS
@@ -210,6 +212,8 @@ class MctsRun(SearchRun):
             score = Score(side, self._value(child), exact=bool(child["status"] != OPEN))
             line = (first, *self._follow(child))
             lines.append(Line(line, score, visits=int(child["visits"]), prior=float(child["prior"])))
+        if most > len(lines) == 1 and (lost := self._line_beside(lines[0].moves[0])):
+            lines.append(lost)
         return tuple(lines)
 
     def _value(self, child: Any) -> WinProbability | Proven:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from plyd.engines.gomoku.board.evaluation import SCALE
 from plyd.engines.gomoku.board.network import PatternNetwork, frames_for, shipped_network, weights_with
 from plyd.engines.gomoku.board.vcf import ATTACKER, vcf_for
 from plyd.engines.gomoku.board.vct import vct_for
+from plyd.engines.gomoku.forced import line_beside
 from plyd.engines.gomoku.negascout.kernel import FINISHED, search_slice
 from plyd.engines.gomoku.negascout.table import ENTRY, follow, store_win, table_for
 from plyd.engines.gomoku.negascout.techniques import shipped
@@ -143,6 +144,7 @@ class NegaScoutRun(SearchRun):
     def __init__(self, owner: NegaScoutSearcher, position: Position, limits: Limits, stop: Stop) -> None:
         super().__init__(limits, stop)
         self._owner, self._position = owner, position
+        self._line_beside = cache(partial(line_beside, owner.rules, position))
         self._colour = X if position.mover == "x" else O
         self._threads = self.wanted_threads(owner.threads, len(owner.workers))
         is_again = limits.max_nodes is not None  # reproducible: start from an empty table
@@ -312,6 +314,8 @@ class NegaScoutRun(SearchRun):
     def report(self, reason: StopReason | None) -> Report:
         """The result so far."""
         lines = tuple(self._line(*found) for found in self._known()[: self.limits.max_lines])
+        if self.limits.max_lines > len(lines) == 1 and (lost := self._line_beside(lines[0].moves[0])):
+            lines += (lost,)
         return self.report_of(lines, reason, nodes=self.nodes, depth=max(line.depth or 0 for line in lines))
 
     def _known(self) -> list[tuple[int, int, int]]:

@@ -334,12 +334,15 @@ def warm():
     searcher.warm_up()
 
 
-def test_the_only_move_takes_no_time_of_the_clock(warm):
+def test_the_only_move_takes_no_time_of_the_clock_and_the_next_one_loses(warm):
     position = FREESTYLE.start()
     for move in ("h8", "g8", "i8", "a1", "j8", "a15", "k8"):  # x has a four, and o one point to answer it
         position = FREESTYLE.play(position, move).position
     *_, last = searcher_with(Toy()).search(position, Limits(clock=Clock(36_000.0)), Stop())
     assert (last.move, last.stop_reason) == ("l8", StopReason.TIME)  # not one of the twenty minutes
+    *_, last = searcher_with(Toy()).search(position, Limits(max_nodes=100, max_lines=2), Stop())
+    assert [line.moves[:2].index("l8") for line in last.lines] == [0, 1], "the other move loses to the same point"
+    assert last.lines[1].score.value == Proven(Result.LOSS, 2)
 
 
 def test_a_node_limit_is_kept_to_the_node_and_finds_the_same_again(warm):

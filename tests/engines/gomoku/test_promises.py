@@ -47,6 +47,14 @@ def position_after(moves):
     return position
 
 
+def test_the_second_line_of_a_forced_move_shows_what_it_prevents():
+    report = answer(FREESTYLE, position_after("h8 g8 i8 a1 j8 a15 k8"), max_nodes=2000, max_lines=3)
+    block, other = report.lines
+    assert block.moves[0] == other.moves[1] == "l8"
+    assert isinstance(block.score.value, WinProbability)
+    assert other.score.value == Proven(Result.LOSS, 2)
+
+
 def without_time(report):
     return replace(report, seconds=0.0)
 
