@@ -40,8 +40,9 @@ from plyd.engines.tiles.ntuple.network import SLOTS, Network, find_places, sum_o
 from plyd.engines.tiles.search.keys import key_of
 
 VALUES = 1 << 12  # entries of the table of values, 48 KB: it should not push weights out of the cache of a core
-TILES, SLIDES = 2, 4
-GROUPS = TILES * SLIDES // 2  # of leaves: by the tile that was dropped, after slides along rows or along columns
+TILES = 2
+GROUPS = 2 * TILES  # of leaves: by the tile that was dropped, after slides along rows or along columns
+MOST_LEAVES = TILES * 4 * 16  # tiles, slides, cells
 BITS = 64  # of `empties`
 COMMON, RARE = 0, 1  # tiles of a chance layer, in search order
 NO_SLIDE = np.float32(-np.inf)
@@ -52,10 +53,10 @@ class LeafMemory(NamedTuple):
 
     keys: NDArray[np.uint64]  # (VALUES,): the table
     values: NDArray[np.float32]  # (VALUES,)
-    boards: NDArray[np.uint64]  # (leaves, words): the leaves at hand
-    points: NDArray[np.float32]  # (leaves,): of the slide
-    drops: NDArray[np.uint64]  # (leaves,): the cells where a drop leads to the leaf, as bits of `empties`
-    groups: NDArray[np.int64]  # (leaves,)
+    boards: NDArray[np.uint64]  # (MOST_LEAVES, words): the leaves at hand
+    points: NDArray[np.float32]  # (MOST_LEAVES,): of the slide
+    drops: NDArray[np.uint64]  # (MOST_LEAVES,): the cells where a drop leads to the leaf, as bits of `empties`
+    groups: NDArray[np.int64]  # (MOST_LEAVES,)
     waiting: NDArray[np.int64]  # (SLOTS,): leaves whose weights are on their way
     waiting_keys: NDArray[np.uint64]  # (SLOTS,)
     worths: NDArray[np.float32]  # (GROUPS, BITS): of the best slide after the drop at a bit
@@ -78,14 +79,13 @@ class Leaves(NamedTuple):
 
 def leaf_memory(words: int) -> LeafMemory:
     """Memory for the leaves of boards of one word or two."""
-    leaves = TILES * SLIDES * 16
     return LeafMemory(
         np.zeros(VALUES, np.uint64),
         np.zeros(VALUES, np.float32),
-        np.zeros((leaves, words), np.uint64),
-        np.zeros(leaves, np.float32),
-        np.zeros(leaves, np.uint64),
-        np.zeros(leaves, np.int64),
+        np.zeros((MOST_LEAVES, words), np.uint64),
+        np.zeros(MOST_LEAVES, np.float32),
+        np.zeros(MOST_LEAVES, np.uint64),
+        np.zeros(MOST_LEAVES, np.int64),
         np.zeros(SLOTS, np.int64),
         np.zeros(SLOTS, np.uint64),
         np.zeros((GROUPS, BITS), np.float32),
