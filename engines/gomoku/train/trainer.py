@@ -121,6 +121,7 @@ class GomokuTrainer:
         self._sources: list[Path] = []
         self._bytes_read: dict[Path, int] = {}  # of each file of games
         self._rated: Path | None = None
+        self._being_rated: Path | None = None  # kept until all its matches are played
         self._matches: list[tuple[Path, Path]] = []  # of the current rating, not yet given to workers
         self._scores: list[int] = []
         self._sums = np.zeros(3)  # policy and value losses, and steps, since the last generation
@@ -167,6 +168,7 @@ class GomokuTrainer:
         with self._gradients(), open_players(self._processes, self._cluster) as players:
             path = self._publish()
             self._rated = self._rated or path
+            self._matches, self._being_rated = [], None
             while not is_over():
                 self._exchange(players, path)
                 if not self._may_step():
@@ -219,7 +221,7 @@ class GomokuTrainer:
         """Writes the network for play, and deletes old ones that were not rated."""
         path = self._net(self.progress.steps)
         export(self.learner.average, path, f"gomoku-{self.folder.name}-{self.progress.steps}", self.facts())
-        kept = {path, self._rated, *(self._net(rating["steps"]) for rating in self.progress.ratings)}
+        kept = {path, self._rated, self._being_rated, *(self._net(rating["steps"]) for rating in self.progress.ratings)}
         for old in sorted((self.folder / NETS).glob("*.plyd"))[:-4]:
             if old not in kept:
                 old.unlink()
@@ -236,12 +238,12 @@ class GomokuTrainer:
 
     def _begin_rating(self, path: Path) -> None:
         """Every few generations, starts a match of the new network against the one that was rated last."""
-        if self._matches or (self.progress.steps // self.plan.generation) % self.plan.rate_every or not self._rated:
+        if self._being_rated or (self.progress.steps // self.plan.generation) % self.plan.rate_every or not self._rated:
             return
         if not self.progress.ratings:
             steps = int(self._rated.stem)
             self.progress.ratings.append({"steps": steps, "elo": 0.0, "games": 0, "score": 0.5})
-        self._scores = []
+        self._scores, self._being_rated = [], path
         self._matches = [(path, self._rated)] * (self.plan.rate_games // 2)
 
     def _job(self, path: Path) -> tuple[dict[str, Any], list[Path]]:
@@ -270,7 +272,7 @@ class GomokuTrainer:
             elo = self.progress.ratings[-1]["elo"] + elo_difference(score, len(self._scores))
             facts = {"steps": int(new), "against": int(old), "elo": round(elo, 1), "score": round(score, 3)}
             self.progress.ratings.append(facts | {"games": len(self._scores)})
-            self._rated, self._scores = self._net(int(new)), []
+            self._rated, self._being_rated, self._scores = self._net(int(new)), None, []
 
     def _generation(self) -> LogLine:
         """The log's line of a generation. Also reads new games of other players."""

@@ -224,6 +224,18 @@ def test_a_run_learns_from_others_then_plays_rates_and_publishes(tmp_path, games
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_network_is_kept_until_it_is_rated_however_many_are_published_meanwhile(tmp_path):
+    trainer = GomokuTrainer(SMALL, tmp_path, 1)
+    (tmp_path / "nets").mkdir()
+    trainer._rated = trainer._publish()
+    for trainer.progress.steps in range(SMALL.generation, 10 * SMALL.generation, SMALL.generation):
+        trainer._begin_rating(trainer._publish())
+    _, networks = trainer._job(trainer._publish())
+    assert [path.stem for path in networks] == ["000004", "000000"]
+    assert all(path.exists() for path in networks)
+    assert len(list((tmp_path / "nets").iterdir())) < 10, "others are deleted"
+
+
 def test_a_player_that_dies_is_replaced(tmp_path, capsys):
     trainer = GomokuTrainer(replace(SMALL, rate_every=1000), tmp_path, 1)
     stop, killed_at = threading.Event(), None
