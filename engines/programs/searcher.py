@@ -121,8 +121,8 @@ class ProgramSearch:
             yield line
         if is_stopped:
             raise process.failure(f"gives no move within {margin:g} s of being stopped, and was killed")
-        allowed = self._seconds if self._budget.planned_seconds is None else self._budget.planned_seconds
-        allowed = A_DAY if allowed is None else allowed
+        planned = self._budget.planned_seconds
+        allowed = planned if planned is not None else self._seconds or A_DAY
         raise process.failure(f"gives no move within {allowed:.2f} s and a margin of {margin:g} s, and was killed")
 
     def _conclude(self, move: str) -> None:
